@@ -156,7 +156,7 @@ static inline uint64_t hash_mix(uint64_t a, uint64_t b)
 }
 
 /* "2026-11-30T16:05:28.696382000Z" */
-#define TIME_TEXT 40
+#define TIME_TEXT 88
 const char *time_text(int64_t ns, char buf[static TIME_TEXT]);
 /* RFC 3339 with 0 to 9 (more are cut) fraction digits, Z or an offset. */
 MUST_CHECK bool time_parse(struct slice s, int64_t *ret);
