@@ -25,11 +25,12 @@ struct exchange_limits {
     size_t max_ratio;     /* of a content coding, output to input */
     uint64_t max_decoded; /* bytes of one decoded body */
 };
+extern const struct exchange_limits exchange_limits_default;
 
 struct exchanges *exchanges_new(struct record_sink sink, const struct exchange_limits *limits);
 void exchanges_free(struct exchanges *all);
-/* Fill rec_body.sha256 from now on (a dispatch log names SHA-256 digests). */
-void exchanges_want_sha256(struct exchanges *all);
+/* Fill rec_body.xxh3, and .sha256 too, from now on (a dispatch log names digests of payloads). */
+void exchanges_want_digests(struct exchanges *all, bool sha256);
 /* A record that concerns no exchange, or one by serial. */
 void exchanges_note(struct exchanges *all, uint64_t exchange, enum note_kind kind, uint64_t count,
                     uint32_t tcp_stream, struct slice text, struct place at);
@@ -77,6 +78,10 @@ void exchange_ack(struct exchange *x, uint64_t tcp_offset, struct place at);
 void exchange_silence(struct exchange *x, const struct silence *s);
 /* True between response head and end when the body is an event stream. */
 bool exchange_is_leg(const struct exchange *x);
+
+/* Acknowledgements that come after exchange_end, for what was then not yet acknowledged. */
+void exchanges_late_ack(struct exchanges *all, uint64_t serial, uint64_t tcp_offset,
+                        struct place at);
 
 struct exchange_end_facts {
     enum end_kind kind;

@@ -34,8 +34,9 @@ struct rec_body {
     const struct rpc *msg;
     size_t bytes;
     struct slice payload;            /* the bytes, when whole; may be empty when too long */
-    uint64_t xxh3;                   /* of the payload as received */
-    const uint8_t *sha256;           /* 32 bytes; NULL unless asked for (exchanges_want_sha256) */
+    uint64_t xxh3;                   /* of the payload as received; 0 unless asked for */
+    const uint8_t *sha256;           /* 32 bytes; NULL unless asked for (exchanges_want_digests) */
+    uint64_t tcp_end;                /* see struct piece; of the last byte */
     const struct rpc_detail *detail; /* of initialize and tools/list messages; NULL: none */
 };
 

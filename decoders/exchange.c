@@ -1,0 +1,741 @@
+/* exchange.c - see exchange.h. */
+#include "exchange.h"
+
+#include "coding.h"
+#include "sse.h"
+
+#include <jansson.h>
+#include <openssl/sha.h>
+#include <stdlib.h>
+#include <time.h>
+
+const struct exchange_limits exchange_limits_default = {
+    .max_event = SSE_MAX_EVENT,
+    .max_body = (size_t)16 << 20,
+    .max_ratio = 200,
+    .max_decoded = UINT64_C(4) << 30,
+};
+
+struct exchanges {
+    struct record_sink sink;
+    struct exchange_limits limits;
+    uint64_t serial;
+    struct rpc_scanner *scanner;
+    struct arena *detail; /* of the message at hand */
+    bool want_xxh3;
+    bool want_sha256;
+    uint8_t sha256[SHA256_DIGEST_LENGTH];
+};
+
+enum body_kind {
+    BODY_NONE,   /* no response head yet */
+    BODY_EVENTS, /* an event stream: a leg */
+    BODY_KEPT,   /* JSON, or the words of a refusal: kept whole */
+    BODY_PASSED, /* counted only */
+};
+
+struct exchange {
+    struct exchanges *all;
+    const struct conn *conn;
+    uint64_t conn_serial;
+    uint64_t serial;
+
+    struct arena *head; /* the request's strings, until it is emitted */
+    struct rec_request request;
+    struct place request_last;
+    bool has_request;
+    bool request_emitted;
+    bool request_whole;
+    bool request_coded;
+
+    bool answered;
+    enum body_kind body;
+    struct coding *coding;
+    struct sse sse;
+    struct buf kept; /* request body, then a response body that is no event stream */
+    bool kept_cut;   /* past the ceiling, or a gap in it */
+    uint32_t ordinal;
+    uint64_t body_bytes;
+    uint64_t tcp_end;   /* of the last byte of the response */
+    uint64_t event_end; /* tcp_end of the last event */
+    uint64_t acked;
+    struct place first; /* of the unfinished block */
+    struct place last;
+    struct piece now; /* the piece being decoded */
+    bool ambiguous;   /* the unfinished block rests on ambiguous bytes */
+};
+
+struct exchanges *exchanges_new(struct record_sink sink, const struct exchange_limits *limits)
+{
+    struct exchanges *all = mem_alloc(sizeof(*all));
+
+    all->sink = sink;
+    all->limits = *limits;
+    all->scanner = rpc_scanner_new();
+    all->detail = arena_new();
+    return all;
+}
+
+void exchanges_free(struct exchanges *all)
+{
+    if (!all)
+        return;
+    rpc_scanner_free(all->scanner);
+    arena_free(all->detail);
+    free(all);
+}
+
+void exchanges_want_digests(struct exchanges *all, bool sha256)
+{
+    all->want_xxh3 = true;
+    all->want_sha256 |= sha256;
+}
+
+static void emit(struct exchanges *all, struct record *rec)
+{
+    all->sink.put(all->sink.ctx, rec);
+}
+
+void exchanges_note(struct exchanges *all, uint64_t exchange, enum note_kind kind, uint64_t count,
+                    uint32_t tcp_stream, struct slice text, struct place at)
+{
+    struct record rec = { .kind = REC_NOTE, .exchange = exchange, .at = at };
+
+    rec.note =
+        (struct rec_note){ .kind = kind, .count = count, .tcp_stream = tcp_stream, .text = text };
+    emit(all, &rec);
+}
+
+void exchanges_late_ack(struct exchanges *all, uint64_t serial, uint64_t tcp_offset,
+                        struct place at)
+{
+    struct record rec = { .kind = REC_ACK, .exchange = serial, .at = at };
+
+    rec.ack.tcp_offset = tcp_offset;
+    emit(all, &rec);
+}
+
+/* ---- what only few messages hold ---- */
+
+static struct slice json_text(struct arena *a, const json_t *obj, const char *key)
+{
+    const json_t *v = json_object_get(obj, key);
+
+    if (!json_is_string(v))
+        return (struct slice){ 0 };
+    return arena_copy(
+        a, (struct slice){ (const uint8_t *)json_string_value(v), json_string_length(v) });
+}
+
+static void detail_tools(struct arena *a, const json_t *tools, struct rpc_detail *ret)
+{
+    size_t n = json_array_size(tools);
+    size_t i;
+    json_t *t;
+
+    if (n == 0)
+        return;
+    ret->tool = arena_alloc(a, n * sizeof(*ret->tool));
+    json_array_foreach (tools, i, t) {
+        const json_t *hints = json_object_get(t, "annotations");
+        ret->tool[ret->tool_count++] = (struct tool_hint){
+            .name = json_text(a, t, "name"),
+            .idempotent = json_is_true(json_object_get(hints, "idempotentHint")),
+            .read_only = json_is_true(json_object_get(hints, "readOnlyHint")),
+        };
+    }
+}
+
+static void detail_fill(struct arena *a, const json_t *msg, struct rpc_detail *ret)
+{
+    const json_t *params = json_object_get(msg, "params");
+    const json_t *result = json_object_get(msg, "result");
+    const json_t *client = json_object_get(params, "clientInfo");
+    const json_t *server = json_object_get(result, "serverInfo");
+
+    if (!client)
+        client =
+            json_object_get(json_object_get(params, "_meta"), "io.modelcontextprotocol/clientInfo");
+    if (!server)
+        server =
+            json_object_get(json_object_get(result, "_meta"), "io.modelcontextprotocol/serverInfo");
+    ret->client_name = json_text(a, client, "name");
+    ret->client_version = json_text(a, client, "version");
+    ret->server_name = json_text(a, server, "name");
+    ret->server_version = json_text(a, server, "version");
+    ret->protocol_version = json_text(a, params ? params : result, "protocolVersion");
+    detail_tools(a, json_object_get(result, "tools"), ret);
+}
+
+static bool has_detail(const struct rpc *m)
+{
+    static const char tools[] = "\"tools\"";
+
+    if (m->kind == RPC_REQUEST)
+        return slice_eq(m->method, SLICE_LIT("initialize")) || (m->flags & RPC_META_VERSION);
+    if (m->kind != RPC_RESULT)
+        return false;
+    return m->protocol_version.ptr ||
+           memmem(m->body.ptr, m->body.len < 256 ? m->body.len : 256, tools, sizeof(tools) - 1);
+}
+
+static const struct rpc_detail *detail_of(struct exchanges *all, const struct rpc_scanner *sc)
+{
+    for (size_t i = 0; i < sc->count; i++) {
+        if (!has_detail(&sc->msg[i]))
+            continue;
+        arena_clear(all->detail);
+        struct rpc_detail *d = arena_alloc(all->detail, sizeof(*d));
+        json_t *msg = json_loadb((const char *)sc->msg[i].text.ptr, sc->msg[i].text.len,
+                                 JSON_ALLOW_NUL, NULL);
+        if (!msg)
+            continue;
+        detail_fill(all->detail, msg, d);
+        json_decref(msg);
+        return d;
+    }
+    return NULL;
+}
+
+static struct rec_body body_of(struct exchanges *all, struct slice payload, bool whole)
+{
+    struct rec_body b = { .present = payload.len > 0, .whole = whole, .bytes = payload.len };
+    struct rpc_scanner *sc = all->scanner;
+
+    if (all->want_xxh3)
+        b.xxh3 = hash_bytes(payload);
+    if (all->want_sha256) {
+        SHA256(payload.ptr ? payload.ptr : (const uint8_t *)"", payload.len, all->sha256);
+        b.sha256 = all->sha256;
+    }
+    b.payload = payload;
+    if (!whole) {
+        b.status = RPC_EMPTY;
+        return b;
+    }
+    b.status = rpc_scan(sc, payload);
+    b.batch = sc->batch;
+    b.count = b.status == RPC_OK ? sc->count : 0;
+    b.msg = sc->msg;
+    if (b.count > 0)
+        b.detail = detail_of(all, sc);
+    return b;
+}
+
+/* ---- heads ---- */
+
+static void lower_copy(struct arena *a, struct slice s, struct slice *ret)
+{
+    uint8_t *p = arena_alloc(a, s.len + 1);
+
+    for (size_t i = 0; i < s.len; i++)
+        p[i] = s.ptr[i] >= 'A' && s.ptr[i] <= 'Z' ? (uint8_t)(s.ptr[i] + 32) : s.ptr[i];
+    *ret = (struct slice){ p, s.len };
+}
+
+/* Lower case, without the scheme's default port. */
+static struct slice authority_of(struct arena *a, struct slice s, bool tls)
+{
+    struct slice port = tls ? SLICE_LIT(":443") : SLICE_LIT(":80");
+    struct slice ret;
+
+    lower_copy(a, slice_trim(s), &ret);
+    if (ret.len > port.len && memcmp(ret.ptr + ret.len - port.len, port.ptr, port.len) == 0)
+        ret.len -= port.len;
+    return ret;
+}
+
+static enum http_method method_of(struct slice s)
+{
+    static const struct {
+        const char *name;
+        enum http_method method;
+    } table[] = {
+        { "GET", HTTP_METHOD_GET },
+        { "POST", HTTP_METHOD_POST },
+        { "DELETE", HTTP_METHOD_DELETE },
+        { "OPTIONS", HTTP_METHOD_OPTIONS },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+        if (slice_eq(s, slice_str(table[i].name)))
+            return table[i].method;
+    }
+    return HTTP_METHOD_OTHER;
+}
+
+static unsigned accept_flags(struct slice v)
+{
+    unsigned f = 0;
+
+    if (slice_has_nocase(v, SLICE_LIT("application/json")))
+        f |= RECF_ACCEPT_JSON;
+    if (slice_has_nocase(v, SLICE_LIT("text/event-stream")))
+        f |= RECF_ACCEPT_SSE;
+    if (slice_has_nocase(v, SLICE_LIT("*/*")))
+        f |= RECF_ACCEPT_ANY;
+    return f;
+}
+
+/* A header that may stand once; the last value counts, a second line is remembered. */
+static void take_once(struct exchange *x, struct slice *field, struct slice value)
+{
+    if (field->ptr)
+        x->request.flags |= RECF_DUPLICATE_HEADER;
+    *field = arena_copy(x->head, value);
+}
+
+static void request_header(struct exchange *x, const struct http_header *h)
+{
+    struct rec_request *r = &x->request;
+    const struct {
+        struct slice name;
+        struct slice *field;
+    } once[] = {
+        { SLICE_LIT("mcp-session-id"), &r->session },
+        { SLICE_LIT("last-event-id"), &r->cursor },
+        { SLICE_LIT("mcp-protocol-version"), &r->version },
+        { SLICE_LIT("mcp-method"), &r->mcp_method },
+        { SLICE_LIT("mcp-name"), &r->mcp_name },
+    };
+
+    if (h->folded)
+        r->flags |= RECF_OBS_FOLD;
+    for (size_t i = 0; i < ARRAY_LEN(once); i++) {
+        if (slice_eq_nocase(h->name, once[i].name)) {
+            take_once(x, once[i].field, h->value);
+            return;
+        }
+    }
+    if (slice_eq_nocase(h->name, SLICE_LIT("accept")))
+        r->flags |= accept_flags(h->value);
+    else if (slice_eq_nocase(h->name, SLICE_LIT("host")) && r->authority.len == 0)
+        r->authority = authority_of(x->head, h->value, x->conn->tls);
+    else if (slice_eq_nocase(h->name, SLICE_LIT("user-agent")))
+        r->user_agent = arena_copy(x->head, h->value);
+    else if (slice_eq_nocase(h->name, SLICE_LIT("origin")))
+        r->flags |= RECF_ORIGIN;
+    else if (slice_eq_nocase(h->name, SLICE_LIT("content-encoding")))
+        x->request_coded = !coding_is_identity(h->value);
+    else if (slice_eq_nocase(h->name, SLICE_LIT("authorization")) ||
+             slice_eq_nocase(h->name, SLICE_LIT("cookie")))
+        r->credentials = hash_mix(r->credentials, hash_bytes(h->value));
+}
+
+struct exchange *exchange_open(struct exchanges *all, const struct conn *conn, uint64_t conn_serial)
+{
+    struct exchange *x = mem_alloc(sizeof(*x));
+
+    x->all = all;
+    x->conn = conn;
+    x->conn_serial = conn_serial;
+    x->serial = ++all->serial;
+    buf_init(&x->kept, all->limits.max_body);
+    return x;
+}
+
+uint64_t exchange_serial(const struct exchange *x)
+{
+    return x->serial;
+}
+
+bool exchange_is_leg(const struct exchange *x)
+{
+    return x->body == BODY_EVENTS;
+}
+
+void exchange_request_head(struct exchange *x, const struct http_head *head)
+{
+    struct rec_request *r = &x->request;
+
+    x->has_request = true;
+    x->head = arena_new();
+    *r = (struct rec_request){
+        .first = head->first,
+        .client = x->conn->client,
+        .server = x->conn->server,
+        .tcp_stream = x->conn->tcp_stream,
+        .conn = x->conn_serial,
+        .method = method_of(head->method),
+        .method_text = arena_copy(x->head, head->method),
+        .target = arena_copy(x->head, head->target),
+        .flags = head->flags,
+    };
+    if (head->authority.len > 0)
+        r->authority = authority_of(x->head, head->authority, x->conn->tls);
+    for (size_t i = 0; i < head->count; i++)
+        request_header(x, &head->header[i]);
+    if (r->cursor.ptr && r->cursor.len == 0)
+        r->flags |= RECF_EMPTY_CURSOR;
+    x->request_last = head->last;
+}
+
+void exchange_request_body(struct exchange *x, struct piece piece)
+{
+    if (x->request_emitted)
+        return; /* answered before it was sent to its end */
+    x->request_last = piece.at;
+    if (!buf_add(&x->kept, piece.data))
+        x->kept_cut = true;
+}
+
+static void emit_gap(struct exchange *x, enum dir dir, uint64_t len, bool in_head, struct place at)
+{
+    struct record rec = { .kind = REC_GAP, .exchange = x->serial, .at = at };
+
+    rec.gap = (struct rec_gap){ .dir = dir, .bytes = len, .in_head = in_head };
+    emit(x->all, &rec);
+}
+
+void exchange_request_gap(struct exchange *x, uint64_t len, bool in_head, struct place at)
+{
+    x->kept_cut = true;
+    emit_gap(x, DIR_CLIENT, len, in_head, at);
+}
+
+static void request_emit(struct exchange *x, bool whole)
+{
+    if (!x->has_request || x->request_emitted)
+        return;
+    x->request_emitted = true;
+    struct record rec = { .kind = REC_REQUEST, .exchange = x->serial, .at = x->request_last };
+    rec.request = x->request;
+    rec.request.body =
+        body_of(x->all, buf_slice(&x->kept), whole && !x->kept_cut && !x->request_coded);
+    emit(x->all, &rec);
+    arena_free(MOVE(x->head));
+    buf_release(&x->kept);
+    x->kept_cut = false;
+}
+
+void exchange_request_end(struct exchange *x, bool complete, struct place at)
+{
+    if (at.time)
+        x->request_last = at;
+    x->request_whole = complete;
+    request_emit(x, complete);
+}
+
+/* Seconds from now until an HTTP-date (RFC 9110 5.6.7), or a plain number of seconds; else -1. */
+static int64_t retry_after_of(struct slice v, int64_t now)
+{
+    char text[64];
+    uint64_t n;
+    struct tm tm = { 0 };
+
+    if (slice_u64(v, UINT32_MAX, &n))
+        return (int64_t)n;
+    if (v.len >= sizeof(text))
+        return -1;
+    memcpy(text, v.ptr, v.len);
+    text[v.len] = '\0';
+    if (!strptime(text, "%a, %d %b %Y %H:%M:%S GMT", &tm))
+        return -1;
+    int64_t left = (int64_t)timegm(&tm) - now / NS_PER_SEC;
+    return left > 0 ? left : 0;
+}
+
+static void content_type_of(struct arena *a, struct slice v, struct rec_response *r)
+{
+    const uint8_t *semi = memchr(v.ptr, ';', v.len);
+
+    if (semi)
+        v.len = (size_t)(semi - v.ptr);
+    lower_copy(a, slice_trim(v), &r->content_type);
+    if (slice_eq(r->content_type, SLICE_LIT("text/event-stream")))
+        r->flags |= RECF_SSE;
+    struct slice t = r->content_type;
+    if (slice_eq(t, SLICE_LIT("application/json")) ||
+        (t.len > 5 && memcmp(t.ptr + t.len - 5, "+json", 5) == 0))
+        r->flags |= RECF_JSON;
+}
+
+static void response_header(struct arena *a, const struct http_header *h, struct record *rec)
+{
+    struct rec_response *r = &rec->response;
+    uint64_t n;
+
+    if (slice_eq_nocase(h->name, SLICE_LIT("content-type")))
+        content_type_of(a, h->value, r);
+    else if (slice_eq_nocase(h->name, SLICE_LIT("mcp-session-id")))
+        r->session = h->value.ptr ? h->value : SLICE_LIT("");
+    else if (slice_eq_nocase(h->name, SLICE_LIT("retry-after")))
+        r->retry_after = retry_after_of(h->value, rec->at.time);
+    else if (slice_eq_nocase(h->name, SLICE_LIT("content-length")) &&
+             slice_u64(h->value, INT64_MAX, &n))
+        r->content_length = (int64_t)n;
+    else if (slice_eq_nocase(h->name, SLICE_LIT("content-encoding")))
+        r->coding = h->value;
+    else if (slice_eq_nocase(h->name, SLICE_LIT("allow")))
+        r->flags |= RECF_ALLOW;
+    else if (slice_eq_nocase(h->name, SLICE_LIT("x-served-by")) ||
+             (slice_eq_nocase(h->name, SLICE_LIT("server")) && r->server_name.len == 0))
+        r->server_name = h->value;
+    else if (slice_eq_nocase(h->name, SLICE_LIT("x-accel-buffering")) &&
+             slice_eq_nocase(h->value, SLICE_LIT("no")))
+        r->flags |= RECF_NO_BUFFERING;
+}
+
+static void response_coding(struct exchange *x, struct rec_response *r, struct place at)
+{
+    const struct exchange_limits *l = &x->all->limits;
+
+    if (r->coding.len == 0 || coding_is_identity(r->coding))
+        return;
+    r->flags |= RECF_CODED;
+    x->coding = coding_new(r->coding, l->max_ratio, l->max_decoded);
+    if (x->coding)
+        return;
+    r->flags |= RECF_UNDECODABLE;
+    x->body = BODY_PASSED;
+    exchanges_note(x->all, x->serial, NOTE_UNKNOWN_CODING, 1, x->conn->tcp_stream, r->coding, at);
+}
+
+static enum body_kind body_kind_of(const struct rec_response *r)
+{
+    if (r->flags & RECF_SSE)
+        return BODY_EVENTS;
+    if ((r->flags & RECF_JSON) || r->status >= 400 || r->content_type.len == 0)
+        return BODY_KEPT;
+    return BODY_PASSED;
+}
+
+void exchange_response_head(struct exchange *x, const struct http_head *head, struct place at)
+{
+    static const struct http_head lost = { .flags = RECF_HEAD_LOST };
+    struct record rec = { .kind = REC_RESPONSE, .exchange = x->serial, .at = at };
+    struct arena *a = arena_new();
+
+    request_emit(x, x->request_whole);
+    x->answered = true;
+    x->last = at;
+    x->tcp_end = head ? head->tcp_end : 0;
+    if (!head)
+        head = &lost;
+    rec.response = (struct rec_response){ .first = head->first.time ? head->first : at,
+                                          .status = head->status,
+                                          .retry_after = -1,
+                                          .content_length = -1,
+                                          .flags = head->flags };
+    for (size_t i = 0; i < head->count; i++)
+        response_header(a, &head->header[i], &rec);
+    if (head->flags & RECF_HEAD_LOST)
+        rec.response.flags |= RECF_SSE;
+    if (!x->has_request)
+        rec.response.flags |= RECF_REQUEST_UNKNOWN;
+    x->body = body_kind_of(&rec.response);
+    response_coding(x, &rec.response, at);
+    if (x->body == BODY_EVENTS)
+        sse_init(&x->sse, x->all->limits.max_event);
+    emit(x->all, &rec);
+    arena_free(a);
+}
+
+/* ---- bodies ---- */
+
+static void emit_event(struct exchange *x, const struct sse_item *item, struct record *rec)
+{
+    struct rec_event *e = &rec->event;
+
+    e->ordinal = x->ordinal++;
+    e->has_id = item->has_id;
+    e->id = item->id;
+    e->dispatched = item->has_data;
+    e->data = item->data;
+    e->event = item->event;
+    e->retry = item->retry;
+    e->oddities = item->oddities;
+    if (item->has_data)
+        e->body = body_of(x->all, item->data, !(item->oddities & SSE_TOO_LONG));
+    x->event_end = e->tcp_end;
+    emit(x->all, rec);
+}
+
+/* Offset in the TCP stream just after byte `end` of the body, which lies in the current piece. */
+static uint64_t tcp_end_at(const struct exchange *x, size_t left)
+{
+    return x->now.sealed ? x->now.tcp_end : x->now.tcp_end - left;
+}
+
+static void feed_events(void *ctx, struct slice in)
+{
+    struct exchange *x = ctx;
+    struct sse_item item;
+
+    if (!sse_in_block(&x->sse)) {
+        x->first = x->now.at;
+        x->ambiguous = false;
+    }
+    x->ambiguous |= x->now.ambiguous;
+    while (sse_next(&x->sse, &in, &item)) {
+        struct record rec = { .exchange = x->serial, .at = x->now.at };
+        uint64_t tcp_end = tcp_end_at(x, in.len);
+        if (item.kind == SSE_COMMENT) {
+            rec.kind = REC_COMMENT;
+            rec.comment.tcp_end = tcp_end;
+            emit(x->all, &rec);
+        } else {
+            rec.kind = REC_EVENT;
+            rec.event = (struct rec_event){ .first = x->first,
+                                            .tcp_end = tcp_end,
+                                            .ambiguous = x->ambiguous };
+            emit_event(x, &item, &rec);
+        }
+        x->first = x->now.at;
+        x->ambiguous = x->now.ambiguous;
+    }
+}
+
+static void feed_kept(void *ctx, struct slice in)
+{
+    struct exchange *x = ctx;
+
+    if (!buf_add(&x->kept, in))
+        x->kept_cut = true;
+}
+
+void exchange_response_gap(struct exchange *x, uint64_t len, bool in_head, struct place at)
+{
+    if (x->body == BODY_EVENTS)
+        sse_gap(&x->sse, x->coding ? 0 : len);
+    x->kept_cut = true;
+    emit_gap(x, DIR_SERVER, len, in_head, at);
+    if (!x->coding)
+        return;
+    /* A coded body cannot be picked up again behind a hole. */
+    coding_free(MOVE(x->coding));
+    x->body = BODY_PASSED;
+}
+
+static void feed_coded(struct exchange *x, struct slice in, coding_sink *sink)
+{
+    x->now.sealed = true;
+    enum coding_status st = coding_feed(x->coding, in, sink, x);
+    if (st == CODING_OK || st == CODING_ENDED)
+        return;
+    exchanges_note(x->all, x->serial, NOTE_CODING_BROKEN, 1, x->conn->tcp_stream,
+                   st == CODING_LIMIT ? SLICE_LIT("the decoded body passes the limits")
+                                      : SLICE_LIT("the coded body is damaged"),
+                   x->now.at);
+    exchange_response_gap(x, 0, false, x->now.at);
+}
+
+void exchange_response_body(struct exchange *x, struct piece piece)
+{
+    x->body_bytes += piece.data.len;
+    x->last = piece.at;
+    x->tcp_end = piece.tcp_end;
+    if (x->body != BODY_EVENTS && x->body != BODY_KEPT)
+        return;
+    coding_sink *sink = x->body == BODY_EVENTS ? feed_events : feed_kept;
+    x->now = piece;
+    if (x->coding)
+        feed_coded(x, piece.data, sink);
+    else
+        sink(x, piece.data);
+}
+
+void exchange_response_event(struct exchange *x, const struct sse_item *item, struct place at,
+                             bool no_time, bool stripped)
+{
+    struct record rec = { .kind = REC_EVENT, .exchange = x->serial, .at = at };
+
+    x->last = at;
+    x->body_bytes += item->data.len;
+    rec.event = (struct rec_event){ .first = at, .no_time = no_time, .id_only_known = stripped };
+    emit_event(x, item, &rec);
+}
+
+void exchange_ack(struct exchange *x, uint64_t tcp_offset, struct place at)
+{
+    uint64_t wanted = x->body == BODY_EVENTS ? x->event_end : x->tcp_end;
+
+    if (x->acked >= wanted || tcp_offset <= x->acked)
+        return;
+    x->acked = tcp_offset;
+    exchanges_late_ack(x->all, x->serial, tcp_offset, at);
+}
+
+void exchange_silence(struct exchange *x, const struct silence *s)
+{
+    struct record rec = { .kind = REC_SILENCE, .exchange = x->serial, .at = s->until };
+
+    if (!x->answered && !x->has_request)
+        return;
+    rec.silence = *s;
+    emit(x->all, &rec);
+}
+
+/* ---- the end ---- */
+
+static void emit_kept(struct exchange *x, bool complete, struct place at)
+{
+    struct record rec = { .kind = REC_BODY, .exchange = x->serial, .at = x->last };
+
+    if (x->body != BODY_KEPT && x->body != BODY_PASSED)
+        return;
+    if (x->last.time == 0)
+        rec.at = at;
+    rec.body =
+        body_of(x->all, buf_slice(&x->kept), x->body == BODY_KEPT && complete && !x->kept_cut);
+    rec.body.bytes = (size_t)x->body_bytes;
+    rec.body.present = x->body_bytes > 0;
+    rec.body.tcp_end = x->tcp_end;
+    emit(x->all, &rec);
+}
+
+static void end_tail(struct exchange *x, struct rec_end *end)
+{
+    struct sse_tail tail;
+
+    if (x->body != BODY_EVENTS)
+        return;
+    sse_tail(&x->sse, &tail);
+    end->tail_bytes = tail.bytes;
+    end->tail_at = x->last;
+    end->tail_fields = tail.has_fields;
+    end->tail_has_id = tail.has_id;
+    end->tail_id = tail.id;
+    end->tail_data = tail.data;
+    end->tail_event = tail.event;
+}
+
+void exchange_end(struct exchange *x, const struct exchange_end_facts *facts, struct place at)
+{
+    struct record rec = { .kind = REC_END, .exchange = x->serial, .at = at };
+
+    request_emit(x, x->request_whole);
+    emit_kept(x, facts->kind == END_COMPLETE, at);
+    rec.end = (struct rec_end){
+        .kind = facts->kind,
+        .answered = x->answered,
+        .body_bytes = x->body_bytes,
+        .last = x->last,
+        .close_not_known = facts->close_not_known,
+        .middlebox = facts->middlebox,
+        .truncated_capture = facts->truncated_capture,
+        .h2_code = facts->h2_code,
+    };
+    end_tail(x, &rec.end);
+    emit(x->all, &rec);
+    sse_release(&x->sse);
+    coding_free(x->coding);
+    buf_release(&x->kept);
+    arena_free(x->head);
+    free(x);
+}
+
+const char *end_kind_text(enum end_kind k)
+{
+    static const char *const text[] = {
+        [END_COMPLETE] = "complete",
+        [END_FIN] = "fin",
+        [END_RST] = "rst",
+        [END_CLIENT_FIN] = "client-fin",
+        [END_CLIENT_RST] = "client-rst",
+        [END_OPEN] = "open",
+        [END_GAP] = "gap",
+    };
+
+    return text[k];
+}
