@@ -10,16 +10,7 @@
 #define TLS_H
 
 #include "exchange.h"
-
-/* Secrets by client random; owns what it is given. */
-struct keylog;
-struct keylog *keylog_new(void);
-void keylog_free(struct keylog *k);
-/* Adds all lines of a key log; returns how many lines were keys. Others are comments or unknown. */
-size_t keylog_add(struct keylog *k, struct slice text);
-size_t keylog_count(const struct keylog *k);
-/* The first lines look like a key log? */
-bool keylog_is(struct slice text);
+#include "keylog.h"
 
 /* above(ctx, alpn) makes the layer that gets the plaintext, at its first byte; alpn may be empty.
  */
