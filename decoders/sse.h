@@ -8,8 +8,12 @@
  *     while (sse_next(&d, &input, &item))   <- consumes from input; false when it is used up
  *         use(&item);                       <- item's slices stay valid until the next sse_ call
  *                                              and while the input's bytes do
- *     sse_tail(&d, &tail);                  <- end of body: the unterminated rest, a fact and no
- * event sse_release(&d);
+ *     sse_tail(&d, &tail);                  <- end of body: the unterminated rest, no event
+ *     sse_release(&d);
+ *
+ * A CR that ends a block ends it at once, whatever follows: an LF that belongs to it is neither
+ * part of the block nor of the next one, and how that last line was ended is told with the next
+ * item.
  */
 #ifndef SSE_H
 #define SSE_H
@@ -20,8 +24,7 @@
 
 enum sse_kind {
     SSE_BLOCK,   /* a terminated block with at least one field line (known or not) */
-    SSE_COMMENT, /* a comment line, or a run of them ended by a blank line, outside any field block
-                  */
+    SSE_COMMENT, /* one comment line outside a block: before any field line */
 };
 
 /* What a reader with another dialect may stumble over (FIELD-NOTES 1.5). */
@@ -33,10 +36,10 @@ enum sse_oddity {
     SSE_BAD_RETRY = 1 << 4,     /* retry not all digits, empty, or above 2^31 ms */
     SSE_ID_NUL = 1 << 5,        /* id with U+0000: ignored, as the standard says */
     SSE_BOM = 1 << 6,           /* a second BOM, or one that is not first */
-    SSE_BAD_UTF8 = 1 << 7,      /* invalid bytes in id or data */
+    SSE_BAD_UTF8 = 1 << 7,      /* invalid bytes in id or data; the slices keep them */
     SSE_CRLF_ENDS = 1 << 8,     /* CRLF line ends: no fault, some clients trip */
     SSE_MULTI_DATA = 1 << 9,    /* several data lines: no fault, some clients trip */
-    SSE_TOO_LONG = 1 << 10,     /* data passed the ceiling and was cut */
+    SSE_TOO_LONG = 1 << 10,     /* data, id or event passed the ceiling and was cut */
 };
 
 struct sse_item {
@@ -48,7 +51,7 @@ struct sse_item {
     struct slice event; /* value of the event field, empty when absent */
     int64_t retry;      /* ms of the last valid retry field in the block, -1: none */
     uint64_t begin;     /* offset in the body of the block's first byte */
-    uint64_t end;       /* just after its terminating blank line */
+    uint64_t end;       /* just after its terminating blank line (comment: its line) */
     unsigned oddities;
 };
 
@@ -65,18 +68,21 @@ struct sse_tail {
 };
 
 struct sse {
-    struct buf block; /* bytes of an unfinished block, private from here on */
-    uint64_t offset;  /* of the next input byte, in the body */
-    uint64_t begin;   /* of the unfinished block */
-    unsigned ends;    /* kinds of line end seen */
-    bool skip_lf;     /* the last byte was a CR: one LF belongs to it */
-    bool lost;        /* after a gap: skip to the next blank line */
-    bool started;
-    bool in_block;
-    bool too_long;
-    size_t scan;     /* bytes of `block` already searched */
-    struct buf data; /* joined data lines of the block that was returned last */
-    unsigned oddities;
+    uint64_t offset; /* of the next input byte, in the body */
+    /* private from here on */
+    struct sse_item item; /* the block so far: slices into the input, or into the buffers below */
+    struct buf line;      /* a line that the input cut */
+    struct buf id;        /* values of a block that the input cut, or that were joined */
+    struct buf event;
+    struct buf data;
+    uint64_t line_begin;
+    unsigned ends; /* kinds of line end seen in the body */
+    bool partial;  /* `line` holds the begin of a line */
+    bool fields;   /* a field line of this block was seen */
+    bool data_cut; /* its data has reached the ceiling */
+    bool after_cr; /* the last byte was a CR: one LF belongs to it */
+    bool lost;     /* after a gap: skip to after the next blank line */
+    bool resync;   /* ... and a whole line begins here */
 };
 
 void sse_init(struct sse *d, size_t max_event);
@@ -85,10 +91,11 @@ MUST_CHECK bool sse_next(struct sse *d, struct slice *input, struct sse_item *re
 /* True while a block has begun and not ended. */
 static inline bool sse_in_block(const struct sse *d)
 {
-    return d->in_block;
+    return !d->lost && (d->fields || d->partial);
 }
-/* Bytes are missing here: the unfinished block is forgotten; decoding goes on after the next blank
- * line. len 0: unknown. */
+/* Bytes are missing here: the unfinished block is forgotten, and so is everything up to the next
+ * line that is blank for certain (the first line end after the gap may end any line). len 0:
+ * unknown. */
 void sse_gap(struct sse *d, uint64_t len);
 /* Slices valid until the next sse_ call. */
 void sse_tail(struct sse *d, struct sse_tail *ret);

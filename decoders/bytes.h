@@ -1,0 +1,160 @@
+/*
+ * bytes.h - fast searches over text, and the UTF-8 check. Each search takes a run of bytes as two
+ * pointers and returns where it stopped: end when nothing was found.
+ *
+ * One loop for all: step over words in which nothing of interest stands, then look byte by byte.
+ * With SSE2 a word is 16 bytes, elsewhere 8; both give the same results.
+ */
+#ifndef BYTES_H
+#define BYTES_H
+
+#include "base.h"
+
+#if defined(__SSE2__) && !defined(BYTES_PORTABLE)
+#include <emmintrin.h>
+#define BYTES_SSE2
+#endif
+
+#ifndef BYTES_SSE2
+#define BYTES_EACH(x) (UINT64_C(0x0101010101010101) * (x))
+
+static inline uint64_t bytes_load(const uint8_t *p)
+{
+    uint64_t w;
+
+    memcpy(&w, p, sizeof(w));
+    return w;
+}
+
+/* Not 0 exactly when a byte of w is below n, for n up to 128. (Which byte it is it cannot tell.) */
+static inline uint64_t bytes_below(uint64_t w, uint8_t n)
+{
+    return (w - BYTES_EACH(n)) & ~w & BYTES_EACH(0x80);
+}
+
+static inline uint64_t bytes_equal(uint64_t w, uint8_t c)
+{
+    return bytes_below(w ^ BYTES_EACH(c), 1);
+}
+#endif
+
+/* The first CR or LF. */
+static inline const uint8_t *bytes_line_end(const uint8_t *p, const uint8_t *end)
+{
+#ifdef BYTES_SSE2
+    const __m128i lf = _mm_set1_epi8('\n');
+    const __m128i cr = _mm_set1_epi8('\r');
+
+    for (; end - p >= 16; p += 16) {
+        __m128i w = _mm_loadu_si128((const __m128i *)(const void *)p);
+        __m128i hit = _mm_or_si128(_mm_cmpeq_epi8(w, lf), _mm_cmpeq_epi8(w, cr));
+        int mask = _mm_movemask_epi8(hit);
+        if (mask)
+            return p + __builtin_ctz((unsigned)mask);
+    }
+#else
+    for (; end - p >= 8; p += 8) {
+        uint64_t w = bytes_load(p);
+        if (bytes_equal(w, '\n') | bytes_equal(w, '\r'))
+            break;
+    }
+#endif
+    while (p < end && *p != '\n' && *p != '\r')
+        p++;
+    return p;
+}
+
+/* The first byte that is not ASCII. */
+static inline const uint8_t *bytes_non_ascii(const uint8_t *p, const uint8_t *end)
+{
+#ifdef BYTES_SSE2
+    for (; end - p >= 16; p += 16) {
+        int mask = _mm_movemask_epi8(_mm_loadu_si128((const __m128i *)(const void *)p));
+        if (mask)
+            return p + __builtin_ctz((unsigned)mask);
+    }
+#else
+    for (; end - p >= 8; p += 8) {
+        if (bytes_load(p) & BYTES_EACH(0x80))
+            break;
+    }
+#endif
+    while (p < end && *p < 0x80)
+        p++;
+    return p;
+}
+
+/* The first byte that ends or bends a JSON string: a quote, a backslash, a control character, or
+ * the start of a character outside ASCII. */
+static inline const uint8_t *bytes_not_plain(const uint8_t *p, const uint8_t *end)
+{
+#ifdef BYTES_SSE2
+    const __m128i quote = _mm_set1_epi8('"');
+    const __m128i slash = _mm_set1_epi8('\\');
+    const __m128i space = _mm_set1_epi8(' ');
+
+    for (; end - p >= 16; p += 16) {
+        __m128i w = _mm_loadu_si128((const __m128i *)(const void *)p);
+        __m128i hit = _mm_or_si128(_mm_cmpeq_epi8(w, quote), _mm_cmpeq_epi8(w, slash));
+        /* signed: what is above 127 counts as negative */
+        int mask = _mm_movemask_epi8(_mm_or_si128(hit, _mm_cmplt_epi8(w, space)));
+        if (mask)
+            return p + __builtin_ctz((unsigned)mask);
+    }
+#else
+    for (; end - p >= 8; p += 8) {
+        uint64_t w = bytes_load(p);
+        if ((w & BYTES_EACH(0x80)) | bytes_below(w, ' ') | bytes_equal(w, '"') |
+            bytes_equal(w, '\\'))
+            break;
+    }
+#endif
+    while (p < end && *p >= ' ' && *p < 0x80 && *p != '"' && *p != '\\')
+        p++;
+    return p;
+}
+
+static inline bool bytes_tail(const uint8_t *p, size_t n)
+{
+    for (size_t i = 1; i <= n; i++) {
+        if ((p[i] & 0xc0) != 0x80)
+            return false;
+    }
+    return true;
+}
+
+/* The length of the UTF-8 character at p (RFC 3629: no surrogates, no overlong forms, up to
+ * U+10FFFF); 0: it is none, or cut by end. */
+static inline size_t utf8_char(const uint8_t *p, const uint8_t *end)
+{
+    if (p >= end)
+        return 0;
+    if (p[0] < 0x80)
+        return 1;
+
+    size_t more = p[0] >= 0xf0 ? 3 : p[0] >= 0xe0 ? 2 : 1;
+    if (p[0] < 0xc2 || p[0] > 0xf4 || (size_t)(end - p) <= more || !bytes_tail(p, more))
+        return 0;
+    if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
+        (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
+        return 0;
+    return more + 1;
+}
+
+static inline bool utf8_valid(struct slice s)
+{
+    const uint8_t *p = s.ptr;
+    const uint8_t *end = s.ptr + s.len;
+
+    if (s.len == 0)
+        return true;
+    while ((p = bytes_non_ascii(p, end)) < end) {
+        size_t n = utf8_char(p, end);
+        if (n == 0)
+            return false;
+        p += n;
+    }
+    return true;
+}
+
+#endif
