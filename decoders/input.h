@@ -38,7 +38,9 @@ struct slice input_peek(struct input *in, size_t n);
 size_t input_read(struct input *in, void *buf, size_t n);
 /* NULL, or what is wrong with the bytes (read error, damaged compression). */
 const char *input_damage(const struct input *in);
-bool input_compressed(const struct input *in);
+/* The damage is only that the (compressed) bytes end early. */
+bool input_cut(const struct input *in);
+bool input_compressed(const struct input *in); /* known after the first peek or read */
 enum input_kind input_recognise(struct input *in);
 /* Size and SHA-256 of the file as stored; complete after input_finish. */
 void input_finish(struct input *in);

@@ -24,7 +24,7 @@ enum packet_result {
     PACKET_HELD,     /* an IP fragment that waits for others */
     PACKET_OTHER,    /* another protocol */
     PACKET_QUIC,     /* UDP that looks like QUIC/HTTP3: out of scope, counted by name */
-    PACKET_CUT,      /* cut by the snap length before the TCP header was whole */
+    PACKET_CUT,      /* cut by the snap length before the fixed part of the TCP header was whole */
     PACKET_BROKEN,   /* headers that contradict themselves */
     PACKET_LINKTYPE, /* a link type that is not known */
 };

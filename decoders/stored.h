@@ -1,0 +1,29 @@
+/*
+ * stored.h - the bytes of one file as they are stored, in large runs, hashed on the way.
+ *
+ *     s = stored_new(fd, regular);
+ *     while ((run = stored_next(s)).len > 0)    borrowed until the next call
+ *         use(run);
+ *     stored_sha256_hex(s, hex);                complete once stored_next returned nothing
+ *     stored_free(s);
+ *
+ * A large regular file is read ahead and hashed by a thread of its own, so that the digest costs no
+ * time; where a thread cannot be had, the caller's does the work.
+ */
+#ifndef STORED_H
+#define STORED_H
+
+#include "base.h"
+
+struct stored;
+/* Takes fd and closes it, unless it is standard input. */
+struct stored *stored_new(int fd, bool regular);
+void stored_free(struct stored *s);
+struct slice stored_next(struct stored *s);
+/* NULL, or why reading stopped before the end. */
+const char *stored_error(const struct stored *s);
+uint64_t stored_bytes(const struct stored *s); /* handed out so far */
+/* Empty before the end was reached. */
+void stored_sha256_hex(const struct stored *s, char ret[static 65]);
+
+#endif
