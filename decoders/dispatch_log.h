@@ -61,7 +61,9 @@ struct log_file {
     size_t idempotent_count;
     bool atomic_cursor;
     bool has_times;
-    bool names_events; /* some entry carries an event id */
+    bool names_events;   /* some entry carries an event id */
+    bool says_processed; /* some entry says processed or committed: else silence about it means
+                            nothing */
     bool is_map;
     struct slice map_cursor;  /* last_event_id of a map; ptr NULL: none */
     uint32_t skipped;         /* lines that could not be read */
