@@ -1,0 +1,248 @@
+/* ledger.c - the events of a session: whole while later rules may ask for them, reduced afterwards.
+ */
+#include "model_impl.h"
+
+#include <stdlib.h>
+
+static struct event_chunk *chunk_of(const struct session *s, uint32_t index)
+{
+    return index < s->event_count ? s->chunk[index >> CHUNK_BITS] : NULL;
+}
+
+struct event *event_at(const struct session *s, uint32_t index)
+{
+    const struct event_chunk *c = chunk_of(s, index);
+
+    return c && c->full ? c->full[index & (CHUNK - 1)] : NULL;
+}
+
+bool event_brief(const struct session *s, uint32_t index, struct brief *ret)
+{
+    const struct event_chunk *c = chunk_of(s, index);
+
+    if (!c)
+        return false;
+    *ret = c->brief[index & (CHUNK - 1)];
+    return true;
+}
+
+struct event *event_new(struct session *s, size_t extra)
+{
+    uint32_t at = s->event_count & (CHUNK - 1);
+
+    if (at == 0) {
+        uint32_t n = s->event_count >> CHUNK_BITS;
+        if ((n & (n - 1)) == 0) /* 0, 1, 2, 4 ... */
+            s->chunk = mem_grow(s->chunk, (n ? n * 2 : 1) * sizeof(struct event_chunk *));
+        s->chunk[n] = mem_alloc(sizeof(struct event_chunk));
+        s->chunk[n]->full = mem_alloc(CHUNK * sizeof(struct event *));
+    }
+    struct event_chunk *c = s->chunk[s->event_count >> CHUNK_BITS];
+    struct event *e = mem_alloc(sizeof(*e) + extra);
+    e->index = s->event_count++;
+    c->full[at] = e;
+    c->kept++;
+    c->used++;
+    impl_of(s->model)->full_bytes += sizeof(*e) + extra;
+    impl_of(s->model)->ids++;
+    return e;
+}
+
+/* Key of an id in the session's table. Table values are index + 1. */
+void event_index_id(struct session *s, struct event *e)
+{
+    struct event_chunk *c = chunk_of(s, e->index);
+    uint64_t key = e->id_hash;
+
+    c->brief[e->index & (CHUNK - 1)] = (struct brief){
+        .id_hash = e->id_hash,
+        .stream = e->stream,
+        .ordinal = e->ordinal,
+        .digest = (uint32_t)e->digest,
+    };
+    if (!e->has_id || e->id.len == 0 || e->first != e->index)
+        return;
+    uint64_t *slot = table_put(s->ids, key);
+    if (*slot == 0) {
+        *slot = (uint64_t)e->index + 1;
+        return;
+    }
+    /* Another event has the id: keep the chain, newest last. */
+    uint32_t at = (uint32_t)(*slot - 1);
+    for (;;) {
+        struct event *other = event_at(s, at);
+        if (!other)
+            return; /* reduced: the older one keeps the id */
+        other->marks |= EV_PINNED;
+        if (other->next_same_id == NONE) {
+            other->next_same_id = e->index;
+            e->marks |= EV_PINNED;
+            return;
+        }
+        at = other->next_same_id;
+    }
+}
+
+uint32_t event_by_id(const struct session *s, struct slice id)
+{
+    const uint64_t *slot = id.len ? table_get(s->ids, hash_bytes(id)) : NULL;
+    struct brief b;
+
+    if (!slot || *slot == 0 || !event_brief(s, (uint32_t)(*slot - 1), &b))
+        return NONE;
+    const struct event *e = event_at(s, (uint32_t)(*slot - 1));
+    if (e && !slice_eq(e->id, id))
+        return NONE;
+    return (uint32_t)(*slot - 1);
+}
+
+uint32_t event_by_id_before(const struct session *s, struct slice id, int64_t t)
+{
+    uint32_t best = event_by_id(s, id);
+    const struct event *e = event_at(s, best);
+
+    while (e) {
+        if (e->at.time <= t)
+            best = e->index;
+        e = event_at(s, e->next_same_id);
+    }
+    return best;
+}
+
+void event_pin(struct session *s, uint32_t index)
+{
+    struct event *e = event_at(s, index);
+
+    if (e)
+        e->marks |= EV_PINNED;
+}
+
+/* Nothing that a later rule asks of a single event hangs on it. */
+static bool is_dull(const struct session *s, const struct event *e)
+{
+    const struct leg *l = s->leg[e->leg];
+
+    if (e->marks || e->first != e->index || e->new_id_of != NONE || e->same_id != NONE ||
+        e->ambiguous || e->not_json || e->status > RPC_EMPTY)
+        return false;
+    if (e->index == l->first_event || e->index == l->last_event || e->index == l->last_id ||
+        e->index == l->last_id_acked || e->acked.time == 0)
+        return false;
+    for (uint32_t i = 0; i < e->msg_count; i++) {
+        const struct message *m = &e->msg[i];
+        if (m->kind != RPC_NOTIFICATION || (m->token.type != RPC_ID_NONE && m->request == NONE) ||
+            (m->has_previous && m->progress <= m->previous_progress))
+            return false;
+    }
+    return true;
+}
+
+static void event_reduce(struct session *s, struct event_chunk *c, uint32_t at)
+{
+    struct event *e = c->full[at];
+    size_t bytes = sizeof(*e) + e->msg_count * sizeof(*e->msg) + e->id.len;
+    struct impl *im = impl_of(s->model);
+
+    im->full_bytes -= bytes < im->full_bytes ? bytes : im->full_bytes;
+    free(e);
+    c->full[at] = NULL;
+    if (--c->kept == 0 && c->used == CHUNK) {
+        free(c->full);
+        c->full = NULL;
+    }
+}
+
+static void chunk_reduce(struct session *s, struct event_chunk *c)
+{
+    for (uint32_t i = 0; c->full && i < CHUNK; i++) {
+        if (c->full[i] && is_dull(s, c->full[i]))
+            event_reduce(s, c, i);
+    }
+}
+
+/* The oldest chunk of the session with most of them is forgotten. */
+static void forget_oldest(struct model *m)
+{
+    struct session *most = NULL;
+    uint32_t most_chunk = 0;
+    uint32_t most_left = 0;
+
+    for (uint32_t i = 0; i < m->session_count; i++) {
+        struct session *s = m->session[i];
+        uint32_t n = s->event_count >> CHUNK_BITS;
+        uint32_t first = 0;
+        while (first < n && (!s->chunk[first] || s->chunk[first]->full))
+            first++;
+        if (first < n && n - first > most_left) {
+            most = s;
+            most_left = n - first;
+            most_chunk = first;
+        }
+    }
+    if (!most) {
+        impl_of(m)->ids = 0; /* nothing can be forgotten: do not look again for a while */
+        return;
+    }
+    free(most->chunk[most_chunk]);
+    most->chunk[most_chunk] = NULL;
+    most->forgotten = true;
+    impl_of(m)->ids -= CHUNK;
+}
+
+/* One pass over all sessions at the most; the newest chunk of each is left alone. */
+static void ledger_sweep(struct model *m)
+{
+    struct impl *im = impl_of(m);
+
+    for (uint32_t tried = 0; im->full_bytes > m->opt.max_full / 2 && tried <= m->session_count;) {
+        if (im->sweep_session >= m->session_count) {
+            im->sweep_session = 0;
+            im->sweep_chunk = 0;
+        }
+        struct session *s = m->session[im->sweep_session];
+        if (!s->has_log && im->sweep_chunk + 1 < (s->event_count + CHUNK - 1) >> CHUNK_BITS) {
+            struct event_chunk *c = s->chunk[im->sweep_chunk++];
+            if (c)
+                chunk_reduce(s, c);
+            continue;
+        }
+        im->sweep_session++;
+        im->sweep_chunk = 0;
+        tried++;
+    }
+    /* What could not be reduced now is not looked at again before a good deal more has come. */
+    im->trim_at = im->full_bytes + m->opt.max_full / 4;
+}
+
+void ledger_trim(struct model *m)
+{
+    struct impl *im = impl_of(m);
+
+    if (im->full_bytes > m->opt.max_full && im->full_bytes > im->trim_at)
+        ledger_sweep(m);
+    if (im->ids > m->opt.max_ids)
+        forget_oldest(m);
+}
+
+struct event *leg_event_after(const struct session *s, const struct leg *l, uint32_t after)
+{
+    uint32_t i = l->first_event;
+
+    if (l->first_event == NONE)
+        return NULL;
+    if (after != NONE) {
+        const struct event *e = event_at(s, after);
+        i = e && e->leg == l->index ? e->next_in_leg : after + 1;
+    }
+    for (; i <= l->last_event; i++) {
+        struct event_chunk *c = chunk_of(s, i);
+        if (!c || !c->full) {
+            i |= CHUNK - 1;
+            continue;
+        }
+        struct event *e = c->full[i & (CHUNK - 1)];
+        if (e && e->leg == l->index)
+            return e;
+    }
+    return NULL;
+}

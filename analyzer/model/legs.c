@@ -1,0 +1,522 @@
+/* legs.c - legs, the streams they belong to, and their events (DESIGN 2: stream, ordinal, cursor).
+ */
+#include "model_impl.h"
+
+#include <stdlib.h>
+
+#define SEEN_MAX     65536 /* events of a stream that a resumed leg is compared with by content */
+#define SILENCES_MAX 256
+#define TAIL_MAX     65536
+
+/* ---- legs and streams ---- */
+
+static struct stream *stream_new(struct session *s, const struct exch *x, enum stream_kind kind)
+{
+    struct stream *st = arena_alloc(s->model->arena, sizeof(*st));
+
+    st->index = s->stream_count;
+    st->kind = kind;
+    st->exch = x->index;
+    st->retry = -1;
+    GROW(s->stream, s->stream_count, s->stream_cap);
+    s->stream[s->stream_count++] = st;
+    return st;
+}
+
+static bool carries_request(const struct exch *x)
+{
+    for (uint32_t i = 0; i < x->msg_count; i++) {
+        if (x->msg[i].kind == RPC_REQUEST)
+            return true;
+    }
+    return false;
+}
+
+/* A leg whose request was not seen may be the one that the cursor was given on. */
+static uint32_t adopt_orphan(struct session *s, const struct exch *x)
+{
+    struct model *m = s->model;
+
+    for (uint32_t i = 0; i < m->session_count; i++) {
+        struct session *o = m->session[i];
+        if (!o->orphan || o->event_count == 0 || !endpoint_eq(&o->server, &x->server) ||
+            memcmp(o->client.addr, x->client.addr, sizeof(x->client.addr)) != 0)
+            continue;
+        if (event_by_id(o, x->cursor) == NONE)
+            continue;
+        session_absorb(s, o);
+        return event_by_id(s, x->cursor);
+    }
+    return NONE;
+}
+
+static bool has_cursor(const struct exch *x)
+{
+    return x->method == HTTP_METHOD_GET && x->cursor.len > 0;
+}
+
+static struct stream *stream_of(struct session *s, const struct exch *x)
+{
+    struct brief b;
+
+    if (!x->has_request)
+        return stream_new(s, x, STREAM_UNKNOWN);
+    if (has_cursor(x)) {
+        uint32_t at = event_by_id_before(s, x->cursor, x->first.time);
+        if (at == NONE)
+            at = adopt_orphan(s, x);
+        if (at != NONE && event_brief(s, at, &b) && b.stream < s->stream_count)
+            return s->stream[b.stream];
+        struct stream *st = stream_new(s, x, STREAM_UNKNOWN);
+        st->foreign_cursor = true;
+        return st;
+    }
+    if (x->method == HTTP_METHOD_POST)
+        return stream_new(s, x, STREAM_POST);
+    return stream_new(s, x, STREAM_STANDALONE);
+}
+
+static void requests_get_stream(struct session *s, const struct exch *x, const struct stream *st)
+{
+    for (uint32_t i = 0; i < x->msg_count; i++) {
+        if (x->msg[i].kind == RPC_REQUEST && x->msg[i].request != NONE)
+            s->request[x->msg[i].request]->stream = st->index;
+    }
+}
+
+/* What the stream carried so far, by content: a replay under new ids is seen by it. */
+static void remember_seen(const struct session *s, const struct stream *st, struct leg *l)
+{
+    uint32_t from = st->count > SEEN_MAX ? st->count - SEEN_MAX : 0;
+
+    l->seen = mem_alloc(sizeof(*l->seen));
+    for (uint32_t i = from; i < st->count; i++) {
+        const struct event *e = event_at(s, st->order[i]);
+        if (e && e->msg_count > 0)
+            *table_put(l->seen, e->digest) = (uint64_t)e->index + 1;
+    }
+}
+
+static void seen_free(struct leg *l)
+{
+    if (l->seen)
+        table_release(l->seen);
+    free(l->seen);
+    l->seen = NULL;
+}
+
+struct leg *leg_new(struct session *s, struct exch *x)
+{
+    struct leg *l = arena_alloc(s->model->arena, sizeof(*l));
+    struct stream *st = stream_of(s, x);
+
+    l->index = s->leg_count;
+    l->stream = st->index;
+    l->exch = x->index;
+    l->begin = x->response;
+    l->last_byte = x->response;
+    l->first_event = l->last_event = l->last_id = l->last_id_acked = NONE;
+    l->tail_event_whole = NONE;
+    l->unacked = NONE;
+    l->retry = -1;
+    l->end = END_OPEN;
+    l->resumed = has_cursor(x);
+    l->first_lost = x->head_gap || (x->rflags & RECF_HEAD_LOST);
+    GROW(s->leg, s->leg_count, s->leg_cap);
+    s->leg[s->leg_count++] = l;
+    GROW(st->leg, st->leg_count, st->leg_cap);
+    st->leg[st->leg_count++] = l->index;
+    l->number = st->leg_count;
+    x->leg = l->index;
+    if (st->leg_count == 1 && carries_request(x))
+        requests_get_stream(s, x, st);
+    if (l->resumed)
+        remember_seen(s, st, l);
+    return l;
+}
+
+bool leg_open_at(const struct leg *l, int64_t t)
+{
+    return l->begin.time <= t && (!l->ended || l->end == END_OPEN || l->end_at.time > t);
+}
+
+uint32_t stream_leg_before(const struct session *s, const struct stream *st, int64_t t)
+{
+    uint32_t best = NONE;
+
+    for (uint32_t i = 0; i < st->leg_count; i++) {
+        if (s->leg[st->leg[i]]->begin.time < t)
+            best = st->leg[i];
+    }
+    return best;
+}
+
+/* ---- events ---- */
+
+static bool blank(struct slice s)
+{
+    for (size_t i = 0; i < s.len; i++) {
+        if (s.ptr[i] != ' ' && s.ptr[i] != '\n')
+            return false;
+    }
+    return true;
+}
+
+static bool has_message(const struct rec_body *b)
+{
+    for (size_t i = 0; i < b->count; i++) {
+        if (b->msg[i].kind != RPC_OTHER)
+            return true;
+    }
+    return false;
+}
+
+static uint64_t content_digest(const struct rec_event *r, bool priming)
+{
+    if (priming)
+        return 1;
+    if (r->body.status == RPC_OK && r->body.count > 0) {
+        uint64_t d = r->body.msg[0].digest;
+        for (size_t i = 1; i < r->body.count; i++)
+            d = hash_mix(d, r->body.msg[i].digest);
+        return d;
+    }
+    return hash_bytes(r->data);
+}
+
+static void event_fill(struct session *s, struct event *e, const struct record *rec)
+{
+    const struct rec_event *r = &rec->event;
+    bool nothing = !r->dispatched || blank(r->data) ||
+                   (r->body.count == 1 && (r->body.msg[0].flags & RPC_EMPTY_OBJECT));
+    bool message = has_message(&r->body);
+
+    e->has_id = r->has_id;
+    e->dispatched = r->dispatched;
+    e->priming = r->has_id && !r->id_only_known && nothing;
+    e->ambiguous = r->ambiguous;
+    e->no_time = r->no_time;
+    e->stripped = r->id_only_known;
+    e->keepalive = !r->has_id && !message && !r->id_only_known && nothing;
+    e->not_json = r->dispatched && !nothing && !message && !r->id_only_known;
+    e->status = r->body.status;
+    e->batch = r->body.batch;
+    e->digest = r->id_only_known ? 0 : content_digest(r, e->priming);
+    e->name = intern(s->model, r->event);
+    e->begin = r->first;
+    e->at = rec->at;
+    e->tcp_end = r->tcp_end;
+    e->data_len = r->data.len;
+    e->retry = r->retry;
+    e->oddities = r->oddities;
+    e->id_hash = e->has_id && r->id.len ? hash_bytes(r->id) : 0;
+}
+
+static bool same_content(const struct event *a, const struct event *b)
+{
+    return a->digest == b->digest || a->stripped || b->stripped;
+}
+
+/* Looks the id up: is this an event that came before, or another one under its id? */
+static void event_identify(struct session *s, struct event *e)
+{
+    uint32_t at = e->has_id && e->id.len ? event_by_id(s, e->id) : NONE;
+    struct brief b;
+
+    e->first = e->index;
+    if (at == NONE)
+        return;
+    if (!event_at(s, at)) { /* reduced: half of the digest is left */
+        if (event_brief(s, at, &b) && b.digest == (uint32_t)e->digest)
+            e->first = at;
+        else
+            e->same_id = at;
+        return;
+    }
+    e->same_id = at;
+    for (const struct event *o = event_at(s, at); o; o = event_at(s, o->next_same_id)) {
+        if (!same_content(o, e))
+            continue;
+        e->first = o->index;
+        e->same_id = NONE;
+        return;
+    }
+}
+
+/* The same content came on this stream before, under another id (or none). */
+static void event_find_renamed(struct session *s, const struct leg *l, struct event *e)
+{
+    const uint64_t *slot;
+
+    if (!l->seen || e->first != e->index || e->msg_count == 0 || !e->has_id)
+        return;
+    slot = table_get(l->seen, e->digest);
+    if (!slot || *slot == 0)
+        return;
+    struct event *o = event_at(s, (uint32_t)(*slot - 1));
+    if (!o || o->digest != e->digest)
+        return;
+    e->new_id_of = o->index;
+    e->marks |= EV_PINNED;
+    o->marks |= EV_PINNED;
+}
+
+/* Own ids of the same make: equal numbers under one prefix are no proof of anything. */
+static bool own_make(const struct exch *x, const struct event *e)
+{
+    struct id_number a;
+    struct id_number b;
+
+    return id_number_of(e->id, &a) && id_number_of(x->cursor, &b) && a.base == b.base &&
+           slice_eq(a.prefix, b.prefix) && slice_eq(a.suffix, b.suffix);
+}
+
+static void event_find_foreign(struct session *s, const struct leg *l, struct event *e)
+{
+    struct model *m = s->model;
+
+    if (!l->resumed || e->first != e->index || e->msg_count == 0 || !e->has_id ||
+        e->same_id != NONE || own_make(leg_exch(s, l), e))
+        return;
+    for (uint32_t i = 0; i < m->session_count; i++) {
+        struct session *o = m->session[i];
+        uint32_t at = o != s ? event_by_id(o, e->id) : NONE;
+        struct event *other = event_at(o, at);
+        if (!other || other->digest != e->digest)
+            continue;
+        e->marks |= EV_FOREIGN_SESSION | EV_PINNED;
+        e->other_session = o;
+        other->marks |= EV_PINNED;
+        return;
+    }
+}
+
+static void stream_append(struct session *s, struct stream *st, struct event *e)
+{
+    (void)s;
+    e->ordinal = st->count;
+    GROW(st->order, st->count, st->cap);
+    st->order[st->count++] = e->index;
+}
+
+/*
+ * A replay on another stream's leg was the first to show this event; here it comes on a leg that
+ * was opened without a cursor, so this is the stream that it belongs to.
+ */
+static void event_rebind(struct session *s, struct event *first, struct event *e, struct leg *l)
+{
+    const struct leg *was = s->leg[first->leg];
+    struct event_chunk *c = s->chunk[first->index >> CHUNK_BITS];
+
+    if (l->resumed || !was->resumed || was->stream == l->stream || first->ordinal == NONE)
+        return;
+    s->stream[was->stream]->order[first->ordinal] = NONE;
+    first->marks |= EV_REBOUND | EV_PINNED;
+    first->stream = l->stream;
+    stream_append(s, s->stream[l->stream], first);
+    c->brief[first->index & (CHUNK - 1)].stream = l->stream;
+    c->brief[first->index & (CHUNK - 1)].ordinal = first->ordinal;
+    e->marks |= EV_PINNED;
+}
+
+static void event_bind(struct session *s, struct leg *l, struct event *e)
+{
+    struct event *first = event_at(s, e->first);
+
+    e->ordinal = NONE;
+    e->stream = l->stream;
+    if (e->first != e->index) {
+        e->marks |= EV_PINNED;
+        if (first) {
+            first->marks |= EV_PINNED;
+            event_rebind(s, first, e, l);
+        }
+    } else if (!e->keepalive) {
+        stream_append(s, s->stream[l->stream], e);
+    }
+    event_index_id(s, e);
+    if (e->same_id != NONE) {
+        s->ids_reused = true;
+        e->marks |= EV_PINNED;
+    }
+}
+
+static void leg_chain(struct session *s, struct leg *l, struct event *e)
+{
+    struct event *last = event_at(s, l->last_event);
+
+    if (last)
+        last->next_in_leg = e->index;
+    if (l->first_event == NONE)
+        l->first_event = e->index;
+    l->last_event = e->index;
+    if (l->unacked == NONE)
+        l->unacked = e->index;
+    if (e->has_id || e->dispatched) {
+        l->event_count++;
+        s->stream[l->stream]->events++;
+        s->counted_events++;
+    }
+    if (e->has_id) {
+        l->id_reset = e->id.len == 0;
+        if (e->id.len > 0)
+            l->last_id = e->index;
+    }
+    if (e->retry >= 0)
+        l->retry = s->stream[l->stream]->retry = e->retry;
+}
+
+static void leg_oddities(struct leg *l, const struct event *e)
+{
+    l->oddities |= e->oddities;
+    for (unsigned i = 0; i < ARRAY_LEN(l->oddity_at); i++) {
+        if ((e->oddities >> i & 1) && !l->oddity_at[i].time)
+            l->oddity_at[i] = e->at;
+    }
+}
+
+static void keepalive_seen(struct leg *l, struct place at)
+{
+    if (l->last_keepalive.time)
+        l->period[l->period_count++ % LEG_PERIODS] = at.time - l->last_keepalive.time;
+    l->last_keepalive = at;
+}
+
+/* Is the tail of an earlier leg the beginning of this event? */
+static void tails_match(struct session *s, const struct stream *st, const struct event *e,
+                        struct slice data)
+{
+    for (uint32_t i = 0; i + 1 < st->leg_count; i++) {
+        struct leg *l = s->leg[st->leg[i]];
+        if (!l->tail_fields || l->tail_event_whole != NONE || l->index == e->leg)
+            continue;
+        if (l->tail_has_id ? !slice_eq(l->tail_id, e->id) : !slice_starts(e->id, l->tail_id))
+            continue;
+        if (l->tail_has_id || l->tail_data.len == 0 || slice_starts(data, l->tail_data))
+            l->tail_event_whole = e->index;
+    }
+}
+
+void leg_event(struct session *s, struct exch *x, const struct record *rec)
+{
+    struct leg *l = s->leg[x->leg];
+    const struct rec_event *r = &rec->event;
+    size_t msgs = r->body.status == RPC_OK ? r->body.count : 0;
+    size_t id_at = msgs * sizeof(struct message);
+    struct event *e = event_new(s, id_at + r->id.len);
+
+    e->leg = l->index;
+    e->next_in_leg = e->same_id = e->next_same_id = e->new_id_of = e->track = NONE;
+    event_fill(s, e, rec);
+    e->msg = (struct message *)(void *)(e + 1);
+    e->msg_count = (uint32_t)msgs;
+    uint8_t *id = (uint8_t *)(e + 1) + id_at;
+    if (r->id.len > 0)
+        memcpy(id, r->id.ptr, r->id.len);
+    e->id = (struct slice){ id, r->id.len };
+    event_identify(s, e);
+    event_find_renamed(s, l, e);
+    event_find_foreign(s, l, e);
+    event_bind(s, l, e);
+    leg_chain(s, l, e);
+    leg_oddities(l, e);
+    if (e->keepalive)
+        keepalive_seen(l, e->at);
+    messages_fill(s->model, e->msg, &r->body, e->at);
+    for (size_t i = 0; i < msgs; i++)
+        message_from_server(s, x, l, e, &e->msg[i]);
+    if (e->first == e->index && l->number > 1 && !e->priming)
+        tails_match(s, s->stream[l->stream], e, r->data);
+    l->last_byte = e->at;
+    if (x->acked_to >= e->tcp_end && x->acked_to > 0)
+        leg_ack(s, x, x->acked_to, x->acked);
+}
+
+void leg_comment(struct leg *l, const struct record *rec)
+{
+    if (l->comments++ == 0)
+        l->first_comment = rec->at;
+    l->last_comment = rec->at;
+    l->last_byte = rec->at;
+    keepalive_seen(l, rec->at);
+}
+
+void leg_ack(struct session *s, struct exch *x, uint64_t offset, struct place at)
+{
+    struct leg *l = s->leg[x->leg];
+    uint32_t i = l->unacked;
+
+    if (offset > x->acked_to) {
+        x->acked_to = offset;
+        x->acked = at;
+    }
+    while (i != NONE) {
+        struct event *e = event_at(s, i);
+        if (!e || e->tcp_end > offset)
+            break;
+        e->acked = at;
+        for (uint32_t j = 0; j < e->msg_count; j++)
+            e->msg[j].acked = at;
+        if (e->has_id && e->id.len > 0)
+            l->last_id_acked = i;
+        i = e->next_in_leg;
+    }
+    l->unacked = i;
+}
+
+bool event_delivered(const struct session *s, const struct event *e)
+{
+    const struct leg *l = s->leg[e->leg];
+    const struct exch *x = leg_exch(s, l);
+    bool client_closed = l->end == END_CLIENT_FIN || l->end == END_CLIENT_RST;
+
+    if (client_closed && l->end_at.time && e->at.time > l->end_at.time)
+        return false;
+    if (x->rflags & RECF_HAR)
+        return true;
+    /* A capture of one direction alone holds no acknowledgement of anything. */
+    return e->acked.time != 0 || (x->acked_to == 0 && !x->has_request);
+}
+
+void leg_silence(struct leg *l, const struct silence *sil)
+{
+    if (l->silence_count >= SILENCES_MAX)
+        return;
+    GROW(l->silence, l->silence_count, l->silence_cap);
+    l->silence[l->silence_count++] = *sil;
+}
+
+static bool looks_like_response(struct slice data)
+{
+    return (memmem(data.ptr, data.len, "\"result\"", 8) ||
+            memmem(data.ptr, data.len, "\"error\"", 7)) &&
+           !memmem(data.ptr, data.len, "\"method\"", 8);
+}
+
+static struct slice cut(struct slice s, size_t max)
+{
+    return (struct slice){ s.ptr, s.len > max ? max : s.len };
+}
+
+void leg_end(struct session *s, struct leg *l, const struct record *rec)
+{
+    const struct rec_end *r = &rec->end;
+    struct arena *a = s->model->arena;
+
+    l->ended = true;
+    l->end = r->kind;
+    l->end_at = rec->at;
+    seen_free(l);
+    if (r->last.time)
+        l->last_byte = r->last;
+    l->tail_bytes = r->tail_bytes;
+    if (r->tail_bytes == 0)
+        return;
+    l->tail_at = r->tail_at;
+    l->tail_fields = r->tail_fields;
+    l->tail_has_id = r->tail_has_id;
+    l->tail_id = arena_copy(a, cut(r->tail_id, TAIL_MAX));
+    l->tail_data = arena_copy(a, cut(r->tail_data, TAIL_MAX));
+    l->tail_event = arena_copy(a, cut(r->tail_event, 256));
+    l->tail_response = looks_like_response(l->tail_data);
+}

@@ -1,0 +1,99 @@
+/* model_impl.h - what the files of the model share and nobody else sees. */
+#ifndef MODEL_IMPL_H
+#define MODEL_IMPL_H
+
+#include "model.h"
+#include "table.h"
+
+struct impl {
+    struct exch **by_serial; /* exchange serial -> exch */
+    size_t serial_cap;
+    struct table sessions;  /* key of authority and id -> index + 1 */
+    struct table interned;  /* hash -> struct slice * */
+    struct table prints;    /* fingerprint of an exchange -> struct exch * */
+    struct table notes;     /* kind, exchange, text -> index + 1 */
+    size_t full_bytes;      /* of events kept whole */
+    size_t trim_at;         /* do not sweep again below this */
+    size_t ids;             /* remembered events in all */
+    uint32_t sweep_session; /* where reducing goes on */
+    uint32_t sweep_chunk;
+};
+
+#define CHUNK_BITS 12
+struct event_chunk {
+    struct brief brief[CHUNK];
+    struct event **full; /* CHUNK pointers; NULL when all are reduced */
+    uint32_t kept;       /* of them not NULL */
+    uint32_t used;
+};
+
+static inline struct impl *impl_of(const struct model *m)
+{
+    return m->impl;
+}
+
+/* One copy of equal strings, for the life of the model. ptr stays NULL for an absent one. */
+struct slice intern(struct model *m, struct slice s);
+const char *intern_str(struct model *m, struct slice s); /* NUL-terminated; NULL when absent */
+
+/* session.c */
+struct session *session_new(struct model *m, struct slice authority, struct slice id);
+struct session *session_find(struct model *m, struct slice authority, struct slice id);
+/* The session of an exchange as far as its request tells, or NULL: the response or the first event
+ * will tell. */
+struct session *session_of_request(struct model *m, const struct exch *x);
+struct session *session_of_response(struct model *m, struct exch *x);
+struct session *session_sessionless(struct model *m, const struct exch *x);
+struct session *session_legacy(struct model *m, const struct exch *x, struct slice endpoint);
+struct session *session_orphan(struct model *m, const struct exch *x);
+void session_attach(struct session *s, struct exch *x);
+/* All of `from`, a session of legs without requests, becomes part of s. */
+void session_absorb(struct session *s, struct session *from);
+void session_free(struct session *s);
+void session_peer(struct session *s, const struct exch *x);
+
+/* ledger.c */
+struct event *event_new(struct session *s, size_t extra);
+void event_index_id(struct session *s, struct event *e);
+/* Reduces old events when they take too much memory; forgets the oldest ids past the ceiling. */
+void ledger_trim(struct model *m);
+void event_pin(struct session *s, uint32_t index);
+
+/* messages.c */
+void messages_fill(struct model *m, struct message *d, const struct rec_body *body,
+                   struct place at);
+struct message *messages_copy(struct model *m, const struct rec_body *body, struct place at);
+void message_from_client(struct session *s, struct exch *x, struct message *msg);
+/* leg NULL: it came in a body. */
+void message_from_server(struct session *s, struct exch *x, struct leg *leg, struct event *e,
+                         struct message *msg);
+void requests_settle(struct session *s); /* when each was answered, for good */
+
+/* legs.c */
+struct leg *leg_new(struct session *s, struct exch *x);
+void leg_event(struct session *s, struct exch *x, const struct record *rec);
+void leg_comment(struct leg *l, const struct record *rec);
+void leg_ack(struct session *s, struct exch *x, uint64_t offset, struct place at);
+void leg_silence(struct leg *l, const struct silence *sil);
+void leg_end(struct session *s, struct leg *l, const struct record *rec);
+
+/* log_pair.c, scheme.c, resume.c, did.c */
+void log_pair(struct model *m);
+void scheme_prove(struct session *s);
+void resumptions_judge(struct session *s);
+void client_did_after(struct session *s, struct resumption *r);
+
+/* The number at the end (or the only digits) of an id, and what stands around it. */
+struct id_number {
+    struct slice prefix;
+    struct slice suffix;
+    uint64_t value;
+    size_t digits; /* with leading zeros */
+    unsigned base; /* 10 or 16 */
+};
+bool id_number_of(struct slice id, struct id_number *ret);
+/* Does the scheme say that b is the direct successor of a, or how many lie between? */
+bool id_distance(const struct session *s, struct slice a, struct slice b, uint64_t *ret);
+struct slice id_with_number(struct model *m, const struct id_number *like, uint64_t value);
+
+#endif
