@@ -30,6 +30,7 @@ struct piece {
     /* Two different readings of some of these bytes were on the wire (conflicting retransmission).
      */
     bool ambiguous;
+    bool no_time; /* at.time is not the bytes' own: a HAR tells only when all of it was there */
 };
 
 /* The first n bytes of p as a piece of their own; p keeps the rest. n <= p->data.len. */
