@@ -19,7 +19,8 @@ struct h1_upgrade {
 };
 struct layer h1_new(struct exchanges *all, const struct conn *conn, uint64_t conn_serial,
                     struct h1_upgrade upgrade);
-/* Does this look like the start of a request, or of a response? */
+/* Does this look like the start of a request, or of a response? True too for fewer bytes than
+ * decide, as long as they fit ("PO"). */
 bool h1_is_request(struct slice s);
 bool h1_is_response(struct slice s);
 
