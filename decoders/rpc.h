@@ -117,7 +117,7 @@ enum rpc_status rpc_scan(struct rpc_scanner *sc, struct slice payload);
 const char *rpc_status_text(enum rpc_status st);
 
 /* An id value on its own (from a log): JSON scalar text. */
-struct rpc_id rpc_id_of_string(struct slice unquoted);  /* its unescaped value */
+struct rpc_id rpc_id_of_string(struct slice plain);     /* its unescaped value */
 struct rpc_id rpc_id_of_token(struct slice json_token); /* 1, "a", null ... */
 
 #endif

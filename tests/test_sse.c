@@ -290,16 +290,17 @@ static void test_memory(void **state)
     static uint8_t big[1 << 20];
     struct slice small = SLICE_LIT("\n\ndata: x\n\n");
     struct slice body = { big, sizeof(big) };
+    struct slice name = SLICE_LIT("data:");
     struct sse_item item;
     struct sse d;
 
     (void)state;
     memset(big, 'x', sizeof(big));
-    memcpy(big, SLICE_LIT("data:").ptr, 5);
+    memcpy(big, name.ptr, name.len);
     sse_init(&d, SSE_MAX_EVENT);
     assert_false(sse_next(&d, &body, &item));
     assert_true(sse_next(&d, &small, &item));
-    assert_int_equal(item.data.len, sizeof(big) - 5);
+    assert_int_equal(item.data.len, sizeof(big) - name.len);
     assert_true(sse_next(&d, &small, &item));
     assert_int_equal(item.data.len, 1);
     assert_true(d.line.cap + d.id.cap + d.event.cap + d.data.cap <= 256 << 10);

@@ -1,0 +1,278 @@
+/* lex.c - see lex.h. */
+#include "lex.h"
+
+#include "bytes.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+/*
+ * A text is hashed in blocks of LEX_TEXT bytes, so that a string with escapes can be hashed while
+ * it is unescaped block by block.
+ */
+static uint64_t block_hash(const uint8_t *p, size_t n)
+{
+    return XXH3_64bits(p, n);
+}
+
+static uint64_t long_hash(struct slice s)
+{
+    uint64_t hash = 0;
+    struct slice block;
+
+    while (slice_take(&s, LEX_TEXT, &block))
+        hash = lex_pair(hash, block_hash(block.ptr, block.len));
+    return lex_pair(hash, block_hash(s.ptr, s.len));
+}
+
+static uint64_t text_hash(struct slice s)
+{
+    return s.len < LEX_TEXT ? block_hash(s.ptr, s.len) : long_hash(s);
+}
+
+uint64_t lex_string_hash(struct slice plain)
+{
+    return lex_typed(LEX_STRING, text_hash(plain.ptr ? plain : SLICE_LIT("")));
+}
+
+/* What a string's escapes were turned into, so far. */
+struct unescaped {
+    struct lex *l;
+    size_t used;    /* of l->text */
+    bool flushed;   /* blocks went before it */
+    uint64_t hash;  /* of those */
+    uint32_t surro; /* a high surrogate that waits for its low one, or 0 */
+};
+
+static void out_add(struct unescaped *out, const uint8_t *p, size_t n)
+{
+    while (n >= LEX_TEXT - out->used) {
+        size_t room = LEX_TEXT - out->used;
+        memcpy(out->l->text + out->used, p, room);
+        out->hash = lex_pair(out->hash, block_hash(out->l->text, LEX_TEXT));
+        out->flushed = true;
+        out->used = 0;
+        p += room;
+        n -= room;
+    }
+    memcpy(out->l->text + out->used, p, n);
+    out->used += n;
+}
+
+static void out_code(struct unescaped *out, uint32_t code)
+{
+    uint8_t b[4];
+    size_t n;
+
+    if (code < 0x80) {
+        b[0] = (uint8_t)code;
+        n = 1;
+    } else if (code < 0x800) {
+        b[0] = (uint8_t)(0xc0 | code >> 6);
+        n = 2;
+    } else if (code < 0x10000) {
+        b[0] = (uint8_t)(0xe0 | code >> 12);
+        n = 3;
+    } else {
+        b[0] = (uint8_t)(0xf0 | code >> 18);
+        n = 4;
+    }
+    for (size_t i = 1; i < n; i++)
+        b[i] = (uint8_t)(0x80 | (code >> 6 * (n - 1 - i) & 0x3f));
+    out_add(out, b, n);
+}
+
+/* A high surrogate that no low one followed counts as it is. */
+static void out_lone(struct unescaped *out)
+{
+    if (out->surro)
+        out_code(out, out->surro);
+    out->surro = 0;
+}
+
+/* Four hexadecimal digits, at the `u`. */
+static bool take_hex(struct lex *l, uint32_t *ret)
+{
+    uint32_t v = 0;
+
+    l->p++;
+    for (int i = 0; i < 4; i++) {
+        uint8_t c = lex_peek(l);
+        if (c >= '0' && c <= '9')
+            v = v << 4 | (uint32_t)(c - '0');
+        else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
+            v = v << 4 | (uint32_t)((c | 0x20) - 'a' + 10);
+        else
+            return false;
+        l->p++;
+    }
+    *ret = v;
+    return true;
+}
+
+static bool take_unicode(struct unescaped *out)
+{
+    uint32_t code;
+
+    if (!take_hex(out->l, &code))
+        return false;
+    if (out->surro && code >= 0xdc00 && code <= 0xdfff) {
+        out_code(out, 0x10000 + ((out->surro - 0xd800) << 10) + (code - 0xdc00));
+        out->surro = 0;
+        return true;
+    }
+    out_lone(out);
+    if (code >= 0xd800 && code <= 0xdbff)
+        out->surro = code;
+    else
+        out_code(out, code);
+    return true;
+}
+
+/* An escape, at its backslash. */
+static bool take_escape(struct unescaped *out)
+{
+    static const uint8_t simple[256] = {
+        ['"'] = '"',  ['\\'] = '\\', ['/'] = '/',  ['b'] = '\b',
+        ['f'] = '\f', ['n'] = '\n',  ['r'] = '\r', ['t'] = '\t',
+    };
+    uint8_t c;
+
+    out->l->p++;
+    c = lex_peek(out->l);
+    if (c == 'u')
+        return take_unicode(out);
+    if (!simple[c])
+        return false;
+    out_lone(out);
+    out_add(out, &simple[c], 1);
+    out->l->p++;
+    return true;
+}
+
+/* Steps over what stands for itself: ASCII and whole UTF-8 characters. False on bad UTF-8. */
+static bool skip_plain(struct lex *l)
+{
+    for (;;) {
+        l->p = bytes_not_plain(l->p, l->end);
+        if (lex_peek(l) < 0x80)
+            return true;
+        while (lex_peek(l) >= 0x80) {
+            size_t n = utf8_char(l->p, l->end);
+            if (n == 0)
+                return false;
+            l->p += n;
+        }
+    }
+}
+
+/* The rest of a string from its first escape on; begin is just after its opening quote. */
+static bool string_escaped(struct lex *l, const uint8_t *begin, struct lex_value *ret)
+{
+    struct unescaped out = { .l = l };
+
+    out_add(&out, begin, (size_t)(l->p - begin));
+    while (lex_peek(l) == '\\') {
+        if (!take_escape(&out))
+            return false;
+        const uint8_t *from = l->p;
+        if (!skip_plain(l))
+            return false;
+        if (l->p == from)
+            continue;
+        out_lone(&out);
+        out_add(&out, from, (size_t)(l->p - from));
+    }
+    out_lone(&out);
+    uint64_t hash = block_hash(l->text, out.used);
+    ret->plain = out.flushed ? (struct slice){ 0 } : (struct slice){ l->text, out.used };
+    ret->hash = lex_typed(LEX_STRING, out.flushed ? lex_pair(out.hash, hash) : hash);
+    return true;
+}
+
+bool lex_string(struct lex *l, struct lex_value *ret)
+{
+    const uint8_t *quote = l->p;
+
+    if (!lex_is(l, '"') || !skip_plain(l))
+        return false;
+    if (lex_peek(l) == '\\') {
+        if (!string_escaped(l, quote + 1, ret))
+            return false;
+    } else {
+        ret->plain = (struct slice){ quote + 1, (size_t)(l->p - quote - 1) };
+        ret->hash = lex_typed(LEX_STRING, text_hash(ret->plain));
+    }
+    if (!lex_is(l, '"'))
+        return false; /* the end of the text, or a control character */
+    ret->type = LEX_STRING;
+    ret->raw = (struct slice){ quote, (size_t)(l->p - quote) };
+    return true;
+}
+
+static bool is_digit(uint8_t c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool take_digits(struct lex *l)
+{
+    if (!is_digit(lex_peek(l)))
+        return false;
+    while (is_digit(lex_peek(l)))
+        l->p++;
+    return true;
+}
+
+static bool take_exponent(struct lex *l)
+{
+    if (!lex_is(l, 'e') && !lex_is(l, 'E'))
+        return true; /* there is none */
+    if (!lex_is(l, '+') && !lex_is(l, '-') && !is_digit(lex_peek(l)))
+        return false;
+    return take_digits(l);
+}
+
+static bool take_number(struct lex *l, struct lex_value *ret)
+{
+    const uint8_t *begin = l->p;
+
+    (void)lex_is(l, '-');
+    if (!lex_is(l, '0') && !take_digits(l))
+        return false;
+    const uint8_t *whole = l->p;
+    if (lex_is(l, '.') && !take_digits(l))
+        return false;
+    if (!take_exponent(l))
+        return false;
+    ret->type = l->p == whole ? LEX_INT : LEX_REAL;
+    ret->raw = (struct slice){ begin, (size_t)(l->p - begin) };
+    ret->hash = lex_typed(ret->type, text_hash(ret->raw));
+    return true;
+}
+
+static bool take_word(struct lex *l, const char *word, enum lex_type type, struct lex_value *ret)
+{
+    const uint8_t *begin = l->p;
+
+    for (const char *c = word; *c; c++) {
+        if (!lex_is(l, (uint8_t)*c))
+            return false;
+    }
+    ret->type = type;
+    ret->raw = (struct slice){ begin, (size_t)(l->p - begin) };
+    ret->hash = lex_typed(type, 0);
+    return true;
+}
+
+bool lex_scalar(struct lex *l, struct lex_value *ret)
+{
+    ret->plain = (struct slice){ 0 };
+    switch (lex_peek(l)) {
+    case '"': return lex_string(l, ret);
+    case 't': return take_word(l, "true", LEX_TRUE, ret);
+    case 'f': return take_word(l, "false", LEX_FALSE, ret);
+    case 'n': return take_word(l, "null", LEX_NULL, ret);
+    default: return take_number(l, ret);
+    }
+}

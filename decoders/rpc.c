@@ -1,0 +1,643 @@
+/*
+ * rpc.c - see rpc.h. Tokens come from lex.c; here they are put together: a stack of open objects
+ * and arrays, the digests, and the facts that a table of member names asks for.
+ */
+#include "rpc.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "lex.h"
+
+/* Which members of an object are facts. */
+enum scope {
+    SCOPE_NONE,
+    SCOPE_BATCH, /* the array at the top */
+    SCOPE_MESSAGE,
+    SCOPE_PARAMS,
+    SCOPE_RESULT,
+    SCOPE_ERROR,
+    SCOPE_META, /* of params or result */
+    SCOPE_COUNT,
+};
+
+/* How the value of a fact is kept. */
+enum keep {
+    KEEP_MARK,    /* only its flag: present with this type */
+    KEEP_TEXT,    /* struct slice, between the quotes */
+    KEEP_ID,      /* struct rpc_id, of any type */
+    KEEP_DOUBLE,  /* double */
+    KEEP_INT,     /* int64_t, as near as it comes */
+    KEEP_VERSION, /* a flag: is "2.0" */
+    KEEP_PART,    /* struct part: params, result, error */
+    KEEP_META,    /* the _meta of a part */
+};
+
+/* Flags of a part that rpc.h does not know. */
+#define PART_CODE    (1U << 30)
+#define PART_MESSAGE (1U << 31)
+#define META_FLAGS                                                                                 \
+    ((unsigned)(RPC_RELATED_TASK | RPC_META_VERSION | RPC_META_CAPABILITIES | RPC_META_LOG_LEVEL))
+
+struct meta {
+    struct rpc_id token;
+    struct rpc_id subscription;
+    struct slice version;
+};
+
+/* What was found in params, result or error. */
+struct part {
+    struct slice raw; /* ptr NULL: no such member */
+    uint64_t digest;
+    uint64_t own_digest; /* without _meta */
+    size_t own;          /* members other than _meta, of an object */
+    enum lex_type type;
+    unsigned flags;
+    struct rpc_id token;
+    struct rpc_id cancelled;
+    double progress;
+    double total;
+    int64_t code;
+    struct slice message;
+    struct slice name;
+    struct slice uri;
+    struct slice task_id;
+    struct slice version;
+    struct slice request_state;
+    struct slice result_type;
+    struct meta meta;
+};
+
+/* What was found in a message. */
+struct envelope {
+    unsigned seen; /* facts of SCOPE_MESSAGE, one bit each */
+    unsigned flags;
+    struct rpc_id id;
+    struct slice method;
+    struct part params;
+    struct part result;
+    struct part error;
+};
+
+struct fact {
+    struct slice name;
+    size_t at; /* where it is kept: in the envelope (SCOPE_MESSAGE) or the part */
+    enum keep keep;
+    enum lex_type type; /* that it must have: KEEP_MARK, KEEP_TEXT */
+    unsigned flag;      /* set when it is there as it should be */
+    enum scope inner;   /* of an object as its value */
+};
+
+#define NAME(s)     .name = { (const uint8_t *)(s), sizeof(s) - 1 }
+#define MCP(s)      NAME("io.modelcontextprotocol/" s)
+#define IN_MSG(m)   .at = offsetof(struct envelope, m)
+#define IN_PART(m)  .at = offsetof(struct part, m)
+#define TEXT(m)     .keep = KEEP_TEXT, .type = LEX_STRING, IN_PART(m)
+#define ID(m)       .keep = KEEP_ID, IN_PART(m)
+#define NUMBER(m)   .keep = KEEP_DOUBLE, IN_PART(m)
+#define MARK(t, f)  .keep = KEEP_MARK, .type = (t), .flag = (f)
+#define PART(m, in) .keep = KEEP_PART, IN_MSG(m), .inner = (in)
+#define META        NAME("_meta"), .keep = KEEP_META, .inner = SCOPE_META
+
+static const struct fact message_facts[] = {
+    { NAME("jsonrpc"), .keep = KEEP_VERSION, .flag = RPC_VERSION_OK },
+    { NAME("id"), .keep = KEEP_ID, IN_MSG(id) },
+    { NAME("method"), .keep = KEEP_TEXT, .type = LEX_STRING, IN_MSG(method) },
+    { NAME("params"), PART(params, SCOPE_PARAMS) },
+    { NAME("result"), PART(result, SCOPE_RESULT), .flag = RPC_HAS_RESULT },
+    { NAME("error"), PART(error, SCOPE_ERROR), .flag = RPC_HAS_ERROR },
+};
+static const struct fact params_facts[] = {
+    { NAME("name"), TEXT(name) },
+    { NAME("uri"), TEXT(uri) },
+    { NAME("taskId"), TEXT(task_id) },
+    { NAME("progressToken"), ID(token) },
+    { NAME("requestId"), ID(cancelled) },
+    { NAME("progress"), NUMBER(progress), .flag = RPC_HAS_PROGRESS },
+    { NAME("total"), NUMBER(total) },
+    { NAME("protocolVersion"), TEXT(version) },
+    { NAME("requestState"), TEXT(request_state) },
+    { NAME("task"), MARK(LEX_OBJECT, RPC_HAS_TASK) },
+    { META },
+};
+static const struct fact result_facts[] = {
+    { NAME("protocolVersion"), TEXT(version) },
+    { NAME("resultType"), TEXT(result_type), .flag = RPC_HAS_RESULT_TYPE },
+    { NAME("requestState"), TEXT(request_state) },
+    { NAME("task"), MARK(LEX_OBJECT, RPC_HAS_TASK) },
+    { META },
+};
+static const struct fact error_facts[] = {
+    { NAME("code"), .keep = KEEP_INT, IN_PART(code), .flag = PART_CODE },
+    { NAME("message"), TEXT(message), .flag = PART_MESSAGE },
+};
+static const struct fact meta_facts[] = {
+    { NAME("progressToken"), ID(meta.token) },
+    { MCP("subscriptionId"), ID(meta.subscription) },
+    { MCP("protocolVersion"), TEXT(meta.version), .flag = RPC_META_VERSION },
+    { MCP("clientCapabilities"), MARK(LEX_OBJECT, RPC_META_CAPABILITIES) },
+    { MCP("logLevel"), MARK(LEX_STRING, RPC_META_LOG_LEVEL) },
+    { MCP("related-task"), MARK(LEX_OBJECT, RPC_RELATED_TASK) },
+};
+
+static const struct {
+    const struct fact *fact;
+    size_t count;
+} scopes[SCOPE_COUNT] = {
+    [SCOPE_MESSAGE] = { message_facts, ARRAY_LEN(message_facts) },
+    [SCOPE_PARAMS] = { params_facts, ARRAY_LEN(params_facts) },
+    [SCOPE_RESULT] = { result_facts, ARRAY_LEN(result_facts) },
+    [SCOPE_ERROR] = { error_facts, ARRAY_LEN(error_facts) },
+    [SCOPE_META] = { meta_facts, ARRAY_LEN(meta_facts) },
+};
+
+/* An open object or array. */
+struct frame {
+    const uint8_t *begin;
+    const struct fact *fact; /* that the member at hand is, or NULL */
+    uint64_t key;            /* its hash */
+    uint64_t sum;            /* object: sum over its members; array: chain of its elements */
+    uint64_t meta_sum;       /* ... the share of _meta */
+    size_t count;
+    size_t meta_count;
+    enum scope scope;
+    bool object;
+};
+
+struct work {
+    struct lex lex;
+    struct envelope env; /* of the message at hand */
+    struct part *part;   /* of it that the members at hand belong to */
+    size_t depth;
+    struct frame frame[RPC_MAX_DEPTH];
+};
+
+static struct work *work_of(const struct rpc_scanner *sc)
+{
+    return sc->stack;
+}
+
+/* A number's value; false: it has more digits than make sense, or is too large for a double. */
+static bool number_value(struct slice token, double *ret)
+{
+    char text[400];
+
+    if (token.len == 0 || token.len >= sizeof(text))
+        return false;
+    memcpy(text, token.ptr, token.len);
+    text[token.len] = '\0';
+    *ret = strtod(text, NULL);
+    return isfinite(*ret);
+}
+
+/* An integer token's value, as near as it comes in 64 bits. */
+static int64_t int_value(struct slice token)
+{
+    bool negative = token.len > 0 && token.ptr[0] == '-';
+    struct slice digits = { token.ptr + negative, token.len - negative };
+    uint64_t v;
+
+    if (!slice_u64(digits, INT64_MAX, &v))
+        return negative ? INT64_MIN : INT64_MAX;
+    return negative ? -(int64_t)v : (int64_t)v;
+}
+
+static struct slice unquoted(const struct lex_value *v)
+{
+    return (struct slice){ v->raw.ptr + 1, v->raw.len - 2 };
+}
+
+static struct rpc_id id_of_value(const struct lex_value *v)
+{
+    static const enum rpc_id_type types[] = {
+        [LEX_NULL] = RPC_ID_NULL,     [LEX_FALSE] = RPC_ID_BAD,  [LEX_TRUE] = RPC_ID_BAD,
+        [LEX_INT] = RPC_ID_INT,       [LEX_REAL] = RPC_ID_BAD,   [LEX_ARRAY] = RPC_ID_BAD,
+        [LEX_STRING] = RPC_ID_STRING, [LEX_OBJECT] = RPC_ID_BAD,
+    };
+
+    return (struct rpc_id){
+        .type = types[v->type],
+        .text = v->type == LEX_STRING ? unquoted(v) : v->raw,
+        .hash = v->hash,
+    };
+}
+
+static const struct fact *fact_find(enum scope scope, struct slice name)
+{
+    for (size_t i = 0; i < scopes[scope].count; i++) {
+        if (slice_eq(name, scopes[scope].fact[i].name))
+            return &scopes[scope].fact[i];
+    }
+    return NULL;
+}
+
+static void *fact_place(struct work *w, const struct frame *f)
+{
+    uint8_t *base = f->scope == SCOPE_MESSAGE ? (uint8_t *)&w->env : (uint8_t *)w->part;
+
+    return base + f->fact->at;
+}
+
+/* A member that is a fact begins; what an earlier one of the same name told is void. */
+static void fact_begin(struct work *w, const struct frame *f)
+{
+    if (f->scope == SCOPE_MESSAGE) {
+        unsigned bit = 1U << (f->fact - message_facts);
+        if (w->env.seen & bit)
+            w->env.flags |= RPC_DUPLICATE_KEYS;
+        w->env.seen |= bit;
+    }
+    if (f->fact->keep == KEEP_PART) {
+        w->part = fact_place(w, f);
+        *w->part = (struct part){ 0 };
+    }
+    if (f->fact->keep == KEEP_META) {
+        w->part->meta = (struct meta){ 0 };
+        w->part->flags &= ~META_FLAGS;
+    }
+}
+
+/* Keeps a value; false when it is not what the fact should be. */
+static bool fact_keep(struct work *w, const struct frame *f, const struct lex_value *v)
+{
+    void *place = fact_place(w, f);
+
+    switch (f->fact->keep) {
+    case KEEP_MARK: return v->type == f->fact->type;
+    case KEEP_TEXT:
+        *(struct slice *)place = v->type == LEX_STRING ? unquoted(v) : (struct slice){ 0 };
+        return v->type == LEX_STRING;
+    case KEEP_ID: *(struct rpc_id *)place = id_of_value(v); return true;
+    case KEEP_DOUBLE:
+        *(double *)place = 0;
+        return (v->type == LEX_INT || v->type == LEX_REAL) && number_value(v->raw, place);
+    case KEEP_INT:
+        *(int64_t *)place = v->type == LEX_INT ? int_value(v->raw) : 0;
+        return v->type == LEX_INT;
+    case KEEP_VERSION: return v->type == LEX_STRING && slice_eq(v->plain, SLICE_LIT("2.0"));
+    case KEEP_PART:
+        w->part->raw = v->raw;
+        w->part->type = v->type;
+        w->part->digest = v->hash;
+        if (v->type != LEX_OBJECT)
+            w->part->own_digest = v->hash;
+        return true;
+    case KEEP_META: return true;
+    }
+    return false;
+}
+
+static void fact_end(struct work *w, const struct frame *f, const struct lex_value *v)
+{
+    unsigned *flags = f->scope == SCOPE_MESSAGE ? &w->env.flags : &w->part->flags;
+
+    *flags &= ~f->fact->flag;
+    if (fact_keep(w, f, v))
+        *flags |= f->fact->flag;
+}
+
+static struct slice first_of(struct slice a, struct slice b)
+{
+    return a.ptr ? a : b;
+}
+
+static enum rpc_kind kind_of(const struct envelope *e)
+{
+    if (e->method.ptr)
+        return e->id.type == RPC_ID_NONE ? RPC_NOTIFICATION : RPC_REQUEST;
+    if (e->result.raw.ptr)
+        return RPC_RESULT;
+    return e->error.raw.ptr ? RPC_ERROR : RPC_OTHER;
+}
+
+static unsigned flags_of(const struct envelope *e, const struct part *p)
+{
+    unsigned flags = e->flags | (p->flags & ~(PART_CODE | PART_MESSAGE));
+    unsigned well = PART_CODE | PART_MESSAGE;
+
+    if (e->error.raw.ptr && (e->error.flags & well) != well)
+        flags |= RPC_ERROR_MALFORMED;
+    if (e->result.type == LEX_OBJECT && e->result.own == 0)
+        flags |= RPC_RESULT_EMPTY;
+    return flags;
+}
+
+static struct rpc *add_message(struct rpc_scanner *sc)
+{
+    if (sc->count == RPC_MAX_BATCH) {
+        sc->too_many = true;
+        return NULL;
+    }
+    GROW(sc->msg, sc->count, sc->cap);
+    return &sc->msg[sc->count++];
+}
+
+/* The facts are taken from the part that makes the message what it is. */
+static void put_message(struct rpc_scanner *sc, const struct lex_value *v)
+{
+    const struct envelope *e = &work_of(sc)->env;
+    enum rpc_kind kind = kind_of(e);
+    const struct part *p = kind == RPC_RESULT  ? &e->result
+                           : kind == RPC_ERROR ? &e->error
+                                               : &e->params;
+    struct rpc *m = add_message(sc);
+
+    if (!m)
+        return;
+    *m = (struct rpc){
+        .kind = kind,
+        .flags = flags_of(e, p) | (sc->batch ? RPC_ELEMENT : 0U),
+        .id = e->id,
+        .method = e->method,
+        .token = p->token.type != RPC_ID_NONE ? p->token : p->meta.token,
+        .cancelled = p->cancelled,
+        .subscription = p->meta.subscription,
+        .progress = p->progress,
+        .total = p->total,
+        .error_code = e->error.code,
+        .error_message = e->error.message,
+        .name = first_of(p->name, first_of(p->uri, p->task_id)),
+        .protocol_version = first_of(p->version, p->meta.version),
+        .result_type = p->result_type,
+        .request_state = p->request_state,
+        .body = p->raw,
+        .text = v->raw,
+        .digest = v->hash,
+        .body_digest = p == &e->params ? p->own_digest : p->digest,
+    };
+}
+
+/* An element of a batch that is no object. */
+static void put_other(struct rpc_scanner *sc, const struct lex_value *v)
+{
+    struct rpc *m = add_message(sc);
+
+    if (m)
+        *m = (struct rpc){ .flags = RPC_ELEMENT, .text = v->raw, .digest = v->hash };
+}
+
+static uint64_t object_hash(uint64_t sum, size_t count)
+{
+    return lex_typed(LEX_OBJECT, lex_pair(sum, count));
+}
+
+static enum scope scope_inside(const struct work *w, bool object)
+{
+    if (w->depth == 0)
+        return object ? SCOPE_MESSAGE : SCOPE_BATCH;
+    const struct frame *f = &w->frame[w->depth - 1];
+    if (!object)
+        return SCOPE_NONE;
+    if (f->scope == SCOPE_BATCH)
+        return SCOPE_MESSAGE;
+    return f->fact ? f->fact->inner : SCOPE_NONE;
+}
+
+/* An object or array opens at the byte before the next; false: too deep. */
+static bool push(struct work *w, bool object)
+{
+    if (w->depth == RPC_MAX_DEPTH)
+        return false;
+    enum scope scope = scope_inside(w, object);
+    if (scope == SCOPE_MESSAGE)
+        w->env = (struct envelope){ 0 };
+    w->frame[w->depth++] = (struct frame){
+        .begin = w->lex.p - 1,
+        .scope = scope,
+        .object = object,
+    };
+    return true;
+}
+
+/* The innermost object or array has ended, and is a value now. */
+static void pop(struct rpc_scanner *sc, struct lex_value *ret)
+{
+    struct work *w = work_of(sc);
+    const struct frame *f = &w->frame[--w->depth];
+
+    ret->type = f->object ? LEX_OBJECT : LEX_ARRAY;
+    ret->raw = (struct slice){ f->begin, (size_t)(w->lex.p - f->begin) };
+    ret->hash = f->object ? object_hash(f->sum, f->count)
+                          : lex_typed(LEX_ARRAY, lex_pair(f->sum, f->count));
+    if (f->scope == SCOPE_PARAMS || f->scope == SCOPE_RESULT) {
+        w->part->own = f->count - f->meta_count;
+        w->part->own_digest = object_hash(f->sum - f->meta_sum, w->part->own);
+    }
+    if (f->scope == SCOPE_MESSAGE) {
+        if (f->count == 0 && !sc->batch)
+            w->env.flags |= RPC_EMPTY_OBJECT;
+        put_message(sc, ret);
+    }
+}
+
+/* A value becomes part of the object or array around it. */
+static void add_value(struct rpc_scanner *sc, const struct lex_value *v)
+{
+    struct work *w = work_of(sc);
+    struct frame *f = &w->frame[w->depth - 1];
+
+    f->count++;
+    if (!f->object) {
+        f->sum = lex_pair(f->sum, v->hash);
+        if (f->scope == SCOPE_BATCH && v->type != LEX_OBJECT)
+            put_other(sc, v);
+        return;
+    }
+    uint64_t member = lex_pair(f->key, v->hash);
+    f->sum += member; /* a sum: the order does not matter */
+    if (!f->fact)
+        return;
+    if (f->fact->keep == KEEP_META) {
+        f->meta_sum += member;
+        f->meta_count++;
+    }
+    fact_end(w, f, v);
+}
+
+/* A member's name and the colon. */
+static bool take_key(struct work *w)
+{
+    struct frame *f = &w->frame[w->depth - 1];
+    struct lex_value key;
+
+    lex_space(&w->lex);
+    if (!lex_string(&w->lex, &key))
+        return false;
+    f->key = key.hash;
+    f->fact = fact_find(f->scope, key.plain);
+    if (f->fact)
+        fact_begin(w, f);
+    lex_space(&w->lex);
+    return lex_is(&w->lex, ':');
+}
+
+enum step {
+    STEP_VALUE, /* a value begins here */
+    STEP_ENDED, /* a value has ended */
+    STEP_DONE,  /* ... the outermost one */
+    STEP_WRONG,
+    STEP_TOO_DEEP,
+};
+
+static enum step open_container(struct rpc_scanner *sc, bool object, struct lex_value *ret)
+{
+    struct work *w = work_of(sc);
+
+    if (!push(w, object)) {
+        w->lex.p--;
+        return STEP_TOO_DEEP;
+    }
+    if (w->depth == 1)
+        sc->batch = !object;
+    lex_space(&w->lex);
+    if (lex_is(&w->lex, object ? '}' : ']')) {
+        pop(sc, ret);
+        return STEP_ENDED;
+    }
+    return !object || take_key(w) ? STEP_VALUE : STEP_WRONG;
+}
+
+static enum step begin_value(struct rpc_scanner *sc, struct lex_value *ret)
+{
+    struct work *w = work_of(sc);
+
+    lex_space(&w->lex);
+    if (lex_is(&w->lex, '{'))
+        return open_container(sc, true, ret);
+    if (lex_is(&w->lex, '['))
+        return open_container(sc, false, ret);
+    return lex_scalar(&w->lex, ret) ? STEP_ENDED : STEP_WRONG;
+}
+
+/* After a value: a comma, or the end of what is around it, which is then the value that ended. */
+static enum step end_value(struct rpc_scanner *sc, struct lex_value *v)
+{
+    struct work *w = work_of(sc);
+
+    if (w->depth == 0)
+        return STEP_DONE;
+    add_value(sc, v);
+    bool object = w->frame[w->depth - 1].object;
+    lex_space(&w->lex);
+    if (lex_is(&w->lex, ','))
+        return !object || take_key(w) ? STEP_VALUE : STEP_WRONG;
+    if (!lex_is(&w->lex, object ? '}' : ']'))
+        return STEP_WRONG;
+    pop(sc, v);
+    return STEP_ENDED;
+}
+
+static enum rpc_status scan_value(struct rpc_scanner *sc)
+{
+    struct work *w = work_of(sc);
+    struct lex_value v = { 0 };
+    enum step step = STEP_VALUE;
+
+    while (step == STEP_VALUE || step == STEP_ENDED)
+        step = step == STEP_VALUE ? begin_value(sc, &v) : end_value(sc, &v);
+    if (step == STEP_TOO_DEEP)
+        return RPC_TOO_DEEP;
+    if (step == STEP_WRONG)
+        return RPC_NOT_JSON;
+    lex_space(&w->lex);
+    if (w->lex.p < w->lex.end)
+        return RPC_NOT_JSON;
+    sc->digest = v.hash;
+    return v.type == LEX_OBJECT || v.type == LEX_ARRAY ? RPC_OK : RPC_NOT_OBJECT;
+}
+
+enum rpc_status rpc_scan(struct rpc_scanner *sc, struct slice payload)
+{
+    struct work *w = work_of(sc);
+
+    sc->count = 0;
+    sc->batch = false;
+    sc->too_many = false;
+    sc->error_at = 0;
+    sc->digest = 0;
+    w->depth = 0;
+    lex_init(&w->lex, payload);
+    lex_space(&w->lex);
+    if (w->lex.p == w->lex.end)
+        return RPC_EMPTY;
+
+    enum rpc_status st = scan_value(sc);
+    if (st == RPC_NOT_JSON || st == RPC_TOO_DEEP) {
+        sc->error_at = (size_t)(w->lex.p - payload.ptr);
+        sc->count = 0;
+    }
+    return st;
+}
+
+struct rpc_scanner *rpc_scanner_new(void)
+{
+    struct rpc_scanner *sc = mem_alloc(sizeof(*sc));
+
+    sc->stack = mem_alloc(sizeof(struct work));
+    GROW(sc->msg, sc->count, sc->cap);
+    return sc;
+}
+
+void rpc_scanner_free(struct rpc_scanner *sc)
+{
+    if (!sc)
+        return;
+    free(sc->msg);
+    free(sc->stack);
+    free(sc);
+}
+
+const char *rpc_status_text(enum rpc_status st)
+{
+    static const char *const text[] = {
+        [RPC_OK] = "valid",
+        [RPC_EMPTY] = "empty",
+        [RPC_NOT_JSON] = "not JSON",
+        [RPC_TOO_DEEP] = "nested too deep",
+        [RPC_NOT_OBJECT] = "neither object nor array",
+    };
+
+    return text[st];
+}
+
+struct rpc_id rpc_id_of_string(struct slice plain)
+{
+    return (struct rpc_id){ RPC_ID_STRING, plain, lex_string_hash(plain) };
+}
+
+struct rpc_id rpc_id_of_token(struct slice json_token)
+{
+    struct lex l;
+    struct lex_value v;
+
+    lex_init(&l, json_token);
+    lex_space(&l);
+    if (l.p == l.end)
+        return (struct rpc_id){ 0 };
+    if (lex_scalar(&l, &v)) {
+        lex_space(&l);
+        if (l.p == l.end)
+            return id_of_value(&v);
+    }
+    return (struct rpc_id){ RPC_ID_BAD, json_token, hash_bytes(json_token) };
+}
+
+bool rpc_id_eq_converted(const struct rpc_id *a, const struct rpc_id *b)
+{
+    if (a->type == RPC_ID_STRING && b->type == RPC_ID_INT)
+        return a->hash == lex_string_hash(b->text);
+    if (a->type == RPC_ID_INT && b->type == RPC_ID_STRING)
+        return b->hash == lex_string_hash(a->text);
+    return false;
+}
+
+bool rpc_id_eq_rounded(const struct rpc_id *a, const struct rpc_id *b)
+{
+    const double exact = 9007199254740992.0; /* 2^53: from here on integers share doubles */
+    double x;
+    double y;
+
+    if (a->type != RPC_ID_INT || b->type != RPC_ID_INT || rpc_id_eq(a, b))
+        return false;
+    return number_value(a->text, &x) && number_value(b->text, &y) && x == y && fabs(x) >= exact;
+}
