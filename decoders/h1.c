@@ -435,7 +435,7 @@ static void parser_reset(struct side *s)
 }
 
 /* 101: another protocol takes over, or nobody does. */
-static void upgrade(struct side *s, struct place at)
+static void upgrade(struct side *s, const struct piece *bytes)
 {
     struct h1 *h = s->h;
     struct pending *p = h->response;
@@ -456,9 +456,11 @@ static void upgrade(struct side *s, struct place at)
                                     .count = s->count,
                                     .flags = p->unknown ? RECF_REQUEST_UNKNOWN : 0,
                                     .first = s->first,
-                                    .last = at };
-    exchange_response_head(p->x, &head, at);
-    pending_end(h, p, END_COMPLETE, at);
+                                    .last = bytes->at,
+                                    .tcp_end = bytes->tcp_end };
+    exchange_response_head(p->x, &head, bytes->at);
+    p->end = bytes->tcp_end;
+    pending_end(h, p, END_COMPLETE, bytes->at);
     h->side[DIR_CLIENT].mode = h->side[DIR_SERVER].mode = MODE_OFF;
 }
 
@@ -471,7 +473,7 @@ static void response_end(struct side *s, const struct piece *bytes)
     if (!p)
         return;
     if (status == 101) {
-        upgrade(s, bytes->at);
+        upgrade(s, bytes);
         return;
     }
     if (!p->answered)
