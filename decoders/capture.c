@@ -58,7 +58,7 @@ static bool pcap_begin(struct capture *cap, struct input_error *reterr)
     cap->pcap = pcap_fopen_offline_with_tstamp_precision(stream, PCAP_TSTAMP_PRECISION_NANO, err);
     if (!cap->pcap) {
         fclose(stream);
-        snprintf(reterr->text, sizeof(reterr->text), "cannot be read as a capture: %s", err);
+        snprintf(reterr->text, sizeof(reterr->text), "cannot be read as a capture: %.160s", err);
         return false;
     }
     cap->linktype = linktype_of_dlt(pcap_datalink(cap->pcap));
@@ -179,7 +179,9 @@ size_t capture_comments(const struct capture *cap, const struct capture_comment 
 
 /* All that packet.c knows. Compiled at once: a host name in the expression must not be looked up
  * after the sandbox is closed. */
-static const int filter_linktype[] = { 1, 0, 9, 12, 14, 50, 101, 108, 113, 228, 229, 239, 276 };
+static const int filter_linktype[] = {
+    1, 0, 9, 12, 14, 50, 101, 104, 108, 113, 228, 229, 239, 276
+};
 
 struct capture_filter {
     struct bpf_program program[ARRAY_LEN(filter_linktype)];

@@ -12,6 +12,7 @@ enum linktype {
     LINK_RAW_OPENBSD = 14,
     LINK_PPP_HDLC = 50,
     LINK_RAW = 101,
+    LINK_C_HDLC = 104,
     LINK_LOOP = 108,
     LINK_SLL = 113,
     LINK_IPV4 = 228,
@@ -40,6 +41,17 @@ static enum step link_null(struct walk *w)
     return walk_end(w, PACKET_OTHER);
 }
 
+/* Cisco's: address, control, and a type as of Ethernet. */
+static enum step link_c_hdlc(struct walk *w)
+{
+    const uint8_t *h;
+
+    if (!walk_take(w, 4, &h))
+        return walk_short(w);
+    w->type = be16(h + 2);
+    return STEP_ETHERTYPE;
+}
+
 static enum step link_sll(struct walk *w)
 {
     const uint8_t *h;
@@ -62,7 +74,7 @@ static enum step link_sll2(struct walk *w)
 
 static uint16_t num16(const uint8_t *p, bool big)
 {
-    return big ? be16(p) : (uint16_t)(p[1] << 8 | p[0]);
+    return (uint16_t)(big ? p[0] << 8 | p[1] : p[1] << 8 | p[0]);
 }
 
 /* Finds the packet among the attributes of an NFLOG record. */
@@ -130,6 +142,7 @@ enum step step_link(struct walk *w)
     case LINK_RAW: return STEP_IP;
     case LINK_IPV4: return STEP_IP4;
     case LINK_IPV6: return STEP_IP6;
+    case LINK_C_HDLC: return link_c_hdlc(w);
     case LINK_PPP:
     case LINK_PPP_HDLC: return STEP_PPP;
     case LINK_SLL: return link_sll(w);

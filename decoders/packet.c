@@ -96,7 +96,7 @@ static enum step step_ip4(struct walk *w)
 
     if (w->s.len < 20)
         return walk_short(w);
-    size_t header = (w->s.ptr[0] & 0x0fu) * 4;
+    size_t header = (size_t)(w->s.ptr[0] & 0x0f) * 4;
     size_t total = be16(w->s.ptr + 2);
     if (total == 0) /* the network card cuts it up later: trust the capture */
         total = w->wire;

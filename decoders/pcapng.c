@@ -204,8 +204,10 @@ static void resolution_set(struct interface *itf, uint8_t tsresol)
         itf->shift = n;
     } else if (n <= 9) {
         itf->mul = power10(9 - n);
+    } else if (n <= 28) {
+        itf->div = power10(n - 9);
     } else {
-        itf->div = power10(n - 9 < 19 ? n - 9 : 19); /* past 28 digits every tick count is 0 ns */
+        itf->mul = 0; /* no 64 bits of such ticks make a nanosecond */
     }
 }
 

@@ -1,6 +1,6 @@
 /*
- * tunnel.c - packets within packets: GRE (RFC 2784, 2890) with ERSPAN, VXLAN (RFC 7348) and Geneve
- * (RFC 8926). IP within IP is a plain step of packet.c.
+ * tunnel.c - packets within packets: GRE (RFC 2784, 2890) with ERSPAN, VXLAN (RFC 7348; GPE),
+ * Geneve (RFC 8926). IP within IP is a plain step of packet.c.
  */
 #include "walk.h"
 
@@ -53,6 +53,8 @@ enum step step_gre(struct walk *w)
     return walk_tunnel(w, STEP_ETHERTYPE);
 }
 
+enum vxlan_flag { VXLAN_PROTOCOL = 0x04, VXLAN_ID = 0x08 };
+
 enum step step_vxlan(struct walk *w)
 {
     const uint8_t *h;
@@ -60,7 +62,14 @@ enum step step_vxlan(struct walk *w)
     if (!walk_take(w, 8, &h))
         return walk_short(w);
     walk_id(w, STEP_VXLAN, be32(h + 4) >> 8);
-    return walk_tunnel(w, STEP_ETHER);
+    if ((h[0] & VXLAN_PROTOCOL) == 0)
+        return walk_tunnel(w, STEP_ETHER);
+    switch (h[3]) { /* draft-ietf-nvo3-vxlan-gpe 3.2 */
+    case 1: return walk_tunnel(w, STEP_IP4);
+    case 2: return walk_tunnel(w, STEP_IP6);
+    case 3: return walk_tunnel(w, STEP_ETHER);
+    default: return walk_end(w, PACKET_OTHER);
+    }
 }
 
 enum step step_geneve(struct walk *w)
@@ -68,7 +77,7 @@ enum step step_geneve(struct walk *w)
     const uint8_t *h;
     const uint8_t *options;
 
-    if (!walk_take(w, 8, &h) || !walk_take(w, (h[0] & 0x3fu) * 4, &options))
+    if (!walk_take(w, 8, &h) || !walk_take(w, (size_t)(h[0] & 0x3f) * 4, &options))
         return walk_short(w);
     walk_id(w, STEP_GENEVE, be32(h + 4) >> 8);
     w->type = be16(h + 2);
@@ -84,7 +93,9 @@ enum step tunnel_of_udp(const struct walk *w, uint16_t dst_port)
         return STEP_DONE;
     /* 8472: where the Linux kernel's VXLAN was before the port was registered, and often still is
      */
-    if ((dst_port == 4789 || dst_port == 8472) && (h[0] & 0x7f) == 0x08 && h[7] == 0)
+    if ((dst_port == 4789 || dst_port == 8472) && (h[0] & 0x7f) == VXLAN_ID && h[7] == 0)
+        return STEP_VXLAN;
+    if (dst_port == 4790 && (h[0] & VXLAN_ID) != 0 && h[7] == 0)
         return STEP_VXLAN;
     if (dst_port == 6081 && h[0] >> 6 == 0 && h[7] == 0)
         return STEP_GENEVE;
