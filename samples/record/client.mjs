@@ -3,6 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { attachDispatchLog, watchFetch } from './dispatch-log.mjs';
 import { Inbox } from './inbox.mjs';
 
 const config = JSON.parse(process.argv[2]);
@@ -12,31 +13,31 @@ const inbox = config.policy && new Inbox(config);
 let streams = 0;
 let stall = config.stall; // happens once
 
-// The `fetch` of this client: watches the traffic for the inbox, stops reading where the scenario says so
+// The `fetch` of a client with an inbox: watches the traffic for the inbox, stops reading where the scenario says so
 // (`stall`: at a text, for so many ms), and gives a body up when nothing was read from it for `idle` ms.
 async function watchedFetch(url, init = {}) {
     const giveUp = new AbortController();
-    if (inbox && init.body)
+    if (init.body)
         [JSON.parse(init.body)].flat().forEach(message => inbox.sent(message));
     const cursor = new Headers(init.headers).get('last-event-id');
-    if (inbox && cursor !== null)
+    if (cursor !== null)
         inbox.reconnecting(cursor);
     const signal = AbortSignal.any([init.signal, giveUp.signal].filter(Boolean));
     const response = await fetch(url, { ...init, signal });
-    if (inbox && response.headers.has('mcp-session-id'))
+    if (response.headers.has('mcp-session-id'))
         inbox.save({ session: response.headers.get('mcp-session-id') });
     if (!response.headers.get('content-type')?.includes('text/event-stream'))
         return response;
-    const stream = inbox?.streamOf(cursor) ?? `${init.method.toLowerCase()}-${streams++}`;
+    const stream = inbox.streamOf(cursor) ?? `${init.method.toLowerCase()}-${streams++}`;
     const { status, headers } = response;
-    return new Response(response.body.pipeThrough(watch(stream, giveUp)), { status, headers });
+    return new Response(response.body.pipeThrough(passOn(stream, giveUp)), { status, headers });
 }
 
 // A handler that blocks the whole program, as a busy one does: nothing is read from any socket.
 const block = ms => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
-function watch(stream, giveUp) {
-    const read = inbox?.reader(stream);
+function passOn(stream, giveUp) {
+    const read = inbox.reader(stream);
     const decoder = new TextDecoder();
     let timer;
     const restart = () => {
@@ -48,7 +49,7 @@ function watch(stream, giveUp) {
     return new TransformStream({
         transform(bytes, controller) {
             restart();
-            read?.(bytes);
+            read(bytes);
             controller.enqueue(bytes);
             if (stall?.at && decoder.decode(bytes, { stream: true }).includes(stall.at))
                 setTimeout(stopReading, 5, giveUp); // once the SDK has handed the message over
@@ -65,9 +66,12 @@ function stopReading(giveUp) {
         giveUp.abort();
 }
 
+// Without an inbox the log is written by dispatch-log.mjs alone, as any program can have it.
+const watch = config.hooks === 'all' ? watchFetch() : undefined;
+
 const client = new Client({ name, version: '1.0.0' });
 const transport = new StreamableHTTPClientTransport(new URL(config.url), {
-    fetch: inbox || config.idle ? watchedFetch : undefined,
+    fetch: inbox ? watchedFetch : watch,
     sessionId: inbox?.state.session,
     reconnectionOptions: {
         initialReconnectionDelay: 300, reconnectionDelayGrowFactor: 1, maxReconnectionDelay: 1000, maxRetries: 5,
@@ -134,10 +138,8 @@ const actions = {
 };
 
 async function main() {
-    if (config.hooks) {
-        const { attachDispatchLog } = await import('./dispatch-log.mjs');
-        attachDispatchLog(transport, { path: config.log, client: `${name}/1.0.0`, sync: true });
-    }
+    if (config.hooks)
+        attachDispatchLog(transport, { path: config.log, client: `${name}/1.0.0`, watch });
     if (inbox)
         transport.onmessage = message => inbox.onMessage(message);
     for (const { do: action, ...rest } of config.steps)

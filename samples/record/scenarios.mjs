@@ -10,8 +10,9 @@ const count = (steps, interval, more = {}, args = {}) => call('count', { steps, 
 const email = call('send_email', { to: 'ann@example.com', subject: 'Quarterly figures' });
 const wait = ms => ({ do: 'wait', ms });
 
-// The client that most programs have: the SDK's own cursor, watched by dispatch-log.mjs.
-const plain = { hooks: true };
+// The client that most programs have, with the SDK's own cursor; its log is written by dispatch-log.mjs.
+const plain = { hooks: 'some' };
+const watched = { hooks: 'all' }; // with watchFetch(): event ids of all streams, and digests
 
 // A receive buffer of a few kilobytes, so that little data closes the window.
 const smallWindow = { '/proc/sys/net/ipv4/tcp_rmem': '4096 4096 8192' };
@@ -31,7 +32,7 @@ export const scenarios = [
     {
         name: 'clean-session',
         server: { store: {}, retry: 400, keepAlive: 700 },
-        client: plain,
+        client: watched,
         run: once({ do: 'list' }, call('echo', { text: 'hello' }), count(4, 250),
             call('announce', { count: 3, interval: 60, label: 'news' }), email)
     },
@@ -90,7 +91,7 @@ export const scenarios = [
         host: '::1',
         server: { store: { kind: 'opaque' }, retry: 300 },
         rules: [{ at: '"progress":2,', action: 'fin' }],
-        client: plain,
+        client: watched,
         run: once(count(6, 150))
     },
     {
@@ -98,7 +99,7 @@ export const scenarios = [
         name: 'foreign-stream',
         server: { store: { foreign: true }, retry: 500 },
         rules: [{ at: 'A 2', action: 'rst' }],
-        client: plain,
+        client: watched,
         keepLog: false,
         run: once(count(4, 300, { background: true }, { label: 'A' }), wait(150),
             count(4, 300, { background: true }, { label: 'B' }), { do: 'join' })
