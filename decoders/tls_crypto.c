@@ -182,7 +182,8 @@ static void key_block(const struct tls_suite *s, const struct tls_keys12 *keys, 
                       size_t n)
 {
     static const char label[] = "key expansion";
-    uint8_t seed[48 + sizeof(label) - 1 + 2 * TLS_RANDOM]; /* A(i), then label and randoms */
+    uint8_t
+        seed[48 + sizeof(label) - 1 + (size_t)2 * TLS_RANDOM]; /* A(i), then label and randoms */
     uint8_t block[64];
     size_t md = hash_len(s->hash);
     struct slice secret = { keys->master->bytes, keys->master->len };
@@ -366,7 +367,8 @@ static bool cbc_decrypt(struct tls_cipher *c, struct slice text, uint8_t *out, s
 }
 
 /* The data to authenticate stands behind MAC_HEAD bytes of room, mac wherever it was. */
-static bool mac_fits(const struct tls_cipher *c, uint8_t *room, size_t len, const uint8_t *mac)
+static bool mac_fits(const struct tls_cipher *c, const uint8_t *room, size_t len,
+                     const uint8_t *mac)
 {
     uint8_t want[64];
     size_t n = hash_len(c->suite->mac);
