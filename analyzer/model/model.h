@@ -478,6 +478,7 @@ struct session {
 
     enum id_scheme scheme;
     bool scheme_proven;
+    bool epoch;      /* ids started again within the session */
     bool ids_reused; /* one id on two different events */
     uint32_t gaps;   /* holes of the evidence in it */
     struct place gap_at;
@@ -497,6 +498,7 @@ struct session {
     uint32_t *log_entry;         /* all entries of this session, in order of time */
     int64_t *log_time;           /* on the capture's clock */
     uint32_t log_entry_count;
+    size_t log_entry_cap;
     uint32_t *unmatched; /* entries that name something which was never on the wire */
     uint32_t unmatched_count;
     enum cursor_policy policy;

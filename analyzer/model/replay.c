@@ -1,0 +1,455 @@
+/* replay.c - what a resumed leg sent, against what its cursor entitled the client to (DESIGN 4). */
+#include "resume.h"
+
+#include <stdlib.h>
+
+#define MISSING_MAX 1000
+
+void reason_add(struct resumption *r, const char *rule)
+{
+    for (size_t i = 0; i + 1 < ARRAY_LEN(r->reason); i++) {
+        if (!r->reason[i]) {
+            r->reason[i] = rule;
+            return;
+        }
+        if (strcmp(r->reason[i], rule) == 0)
+            return;
+    }
+}
+
+void fault_add(struct resumption *r, unsigned fault, const char *rule)
+{
+    r->faults |= fault;
+    if (rule)
+        reason_add(r, rule);
+}
+
+void fault_at(struct resumption *r, unsigned fault, const char *rule, const struct event *e)
+{
+    fault_add(r, fault, rule);
+    if (r->first_fault_event == NONE)
+        r->first_fault_event = e->index;
+}
+
+/* One walk over a leg. */
+struct walk {
+    struct session *s;
+    struct resumption *r;
+    const struct stream *st; /* of the cursor */
+    const struct leg *leg;
+    uint32_t *known;      /* events of the stream after the cursor that came before this leg */
+    bool *sent;           /* ... which of them the leg sent */
+    uint32_t known_count;
+    uint32_t reached;     /* how far in `known` the replay is: index of the last sent + 1 */
+    uint32_t fresh;       /* events never seen before, so far */
+    const struct event *last_numbered;
+    const struct event *last_known; /* the last one sent that was known before */
+    uint32_t whole_history;         /* repeated from the stream's first event on, without a hole */
+    bool foreign_history;
+};
+
+static bool counts(const struct event *e)
+{
+    return e && e->has_id && e->id.len > 0 && !e->priming;
+}
+
+/* What the server must send after the cursor, as far as the wire has shown it before. */
+static void known_collect(struct walk *w)
+{
+    const struct stream *st = w->st;
+
+    w->known = mem_alloc((st->count + 1) * sizeof(*w->known));
+    w->sent = mem_alloc(st->count + 1);
+    if (w->r->cursor_ordinal == NONE)
+        return;
+    for (uint32_t o = w->r->cursor_ordinal + 1; o < st->count; o++) {
+        const struct event *e = st->order[o] == NONE ? NULL : event_at(w->s, st->order[o]);
+        if (!counts(e) || w->s->leg[e->leg]->begin.time >= w->leg->begin.time)
+            continue;
+        w->known[w->known_count++] = e->index;
+    }
+}
+
+static uint32_t known_position(const struct walk *w, uint32_t event)
+{
+    for (uint32_t i = 0; i < w->known_count; i++) {
+        if (w->known[i] == event)
+            return i;
+    }
+    return NONE;
+}
+
+static void head_set(struct walk *w, const struct event *e, uint32_t stands_for)
+{
+    if (w->r->head != NONE)
+        return;
+    w->r->head = e->index;
+    w->r->head_first = stands_for;
+}
+
+static void missing_add(struct walk *w, struct slice id, uint32_t event)
+{
+    struct resumption *r = w->r;
+
+    if (r->missing_count >= MISSING_MAX)
+        return;
+    for (uint32_t i = 0; i < r->missing_count; i++) {
+        if (slice_eq(r->missing[i].id, id))
+            return;
+    }
+    if ((r->missing_count & (r->missing_count - 1)) == 0) {
+        struct missing_id *more =
+            arena_alloc(w->s->model->arena, (r->missing_count * 2 + 1) * sizeof(*more));
+        if (r->missing_count > 0)
+            memcpy(more, r->missing, r->missing_count * sizeof(*more));
+        r->missing = more;
+    }
+    r->missing[r->missing_count++] = (struct missing_id){ id, event };
+    r->missing_known = true;
+}
+
+/* A message for a request of another POST cannot belong to this stream. */
+static bool foreign_by_request(const struct walk *w, const struct event *e)
+{
+    for (uint32_t i = 0; i < e->msg_count; i++) {
+        const struct message *m = &e->msg[i];
+        if (m->from_client || m->request == NONE || (m->flags & RPC_RELATED_TASK))
+            continue;
+        const struct request *q = w->s->request[m->request];
+        bool answer = m->kind == RPC_RESULT || m->kind == RPC_ERROR;
+        bool progress = m->kind == RPC_NOTIFICATION && (m->flags & RPC_HAS_PROGRESS);
+        if (q->from_server || q->stream == NONE || q->stream == w->st->index)
+            continue;
+        if (answer || (progress && w->st->kind == STREAM_POST))
+            return true;
+    }
+    return false;
+}
+
+static void see_foreign(struct walk *w, const struct event *e, unsigned fault, const char *rule)
+{
+    head_set(w, e, e->first);
+    fault_at(w->r, fault, rule, e);
+    w->foreign_history = true;
+}
+
+static void see_below(struct walk *w, const struct event *e, uint32_t ordinal)
+{
+    struct resumption *r = w->r;
+
+    head_set(w, e, e->first);
+    if (ordinal == w->whole_history)
+        w->whole_history++;
+    if (ordinal == r->cursor_ordinal && !(r->faults & RF_AT_OR_BELOW))
+        r->faults |= RF_INCLUSIVE;
+    else if (ordinal != r->cursor_ordinal)
+        r->faults &= ~(unsigned)RF_INCLUSIVE;
+    if (!event_at(w->s, e->first))
+        r->content_unknown = true;
+    fault_at(r, RF_AT_OR_BELOW, "replay-at-or-below-cursor", e);
+}
+
+/* An event of this stream beyond the cursor which was seen before this leg. */
+static void see_known(struct walk *w, const struct event *e, uint32_t stands_for, uint32_t at)
+{
+    struct resumption *r = w->r;
+
+    head_set(w, e, stands_for);
+    if (w->sent[at])
+        fault_at(r, RF_REORDERED, "replay-reordered", e);
+    else if (at < w->reached)
+        fault_at(r, RF_REORDERED, "replay-reordered", e);
+    else if (w->fresh > 0)
+        fault_at(r, RF_LIVE_INTERLEAVED, "replay-live-interleaved", e);
+    w->sent[at] = true;
+    if (at + 1 > w->reached)
+        w->reached = at + 1;
+    w->last_known = e;
+}
+
+/* Is every other stream of the session without a leg that could have carried ids unseen? */
+static bool others_covered(const struct walk *w, int64_t from, int64_t to)
+{
+    const struct session *s = w->s;
+
+    for (uint32_t i = 0; i < s->stream_count; i++) {
+        const struct stream *st = s->stream[i];
+        uint32_t last = stream_leg_before(s, st, to);
+        if (st == w->st || last == NONE)
+            continue;
+        const struct leg *l = s->leg[last];
+        bool open = leg_open_at(l, to) && l->begin.time <= from;
+        bool complete = l->end == END_COMPLETE && l->end_at.time <= to;
+        bool answered = true;
+        for (uint32_t j = 0; j < s->request_count; j++) {
+            if (s->request[j]->stream == st->index)
+                answered &= s->request[j]->response != NULL;
+        }
+        if (l->gaps || (!open && !(complete && answered)))
+            return false;
+    }
+    return true;
+}
+
+struct counted {
+    uint64_t low, high, n;
+};
+
+/* Ids of one counter outside [from, to]: is none of them missing? Then the counter is the session's. */
+static bool counter_is_whole(const struct walk *w, const struct id_number *a, uint64_t to)
+{
+    const struct session *s = w->s;
+    struct counted below = { UINT64_MAX, 0, 0 };
+    struct counted above = { UINT64_MAX, 0, 0 };
+
+    for (uint32_t i = 0; i < s->event_count; i++) {
+        const struct event *e = event_at(s, i);
+        struct id_number n;
+        if (!e || e->first != e->index || e->id.len == 0 || !id_number_of(e->id, &n))
+            continue;
+        if (n.value > a->value && n.value < to)
+            continue;
+        struct counted *c = n.value <= a->value ? &below : &above;
+        c->low = n.value < c->low ? n.value : c->low;
+        c->high = n.value > c->high ? n.value : c->high;
+        c->n++;
+    }
+    return (below.n == 0 || below.high - below.low + 1 == below.n) &&
+           (above.n == 0 || above.high - above.low + 1 == above.n);
+}
+
+/* Which numbers between two neighbours of the leg never came on the session? */
+static uint32_t unseen_between(struct walk *w, const struct id_number *a, uint64_t to, bool add)
+{
+    uint32_t n = 0;
+
+    for (uint64_t v = a->value + 1; v < to && v - a->value <= MISSING_MAX; v++) {
+        struct slice id = id_with_number(w->s->model, a, v);
+        if (event_by_id(w->s, id) != NONE)
+            continue;
+        n++;
+        if (add)
+            missing_add(w, id, NONE);
+    }
+    return n;
+}
+
+static bool gap_by_scheme(struct walk *w, struct slice from, const struct event *e)
+{
+    struct session *s = w->s;
+    uint64_t distance;
+    struct id_number a;
+
+    if (!id_distance(s, from, e->id, &distance) || distance <= 1 || !id_number_of(from, &a))
+        return false;
+    if (s->forgotten || s->gaps > 0)
+        return false;
+    if (s->scheme == SCHEME_SPARSE) {
+        const struct event *f = event_at(s, event_by_id(s, from));
+        int64_t since = f ? f->at.time : w->leg->begin.time;
+        if (!others_covered(w, since, e->at.time) ||
+            !counter_is_whole(w, &a, a.value + distance))
+            return false;
+    }
+    if (unseen_between(w, &a, a.value + distance, false) == 0)
+        return false;
+    unseen_between(w, &a, a.value + distance, true);
+    w->r->missing_proven = true;
+    fault_at(w->r, RF_GAP, "replay-gap", e);
+    return true;
+}
+
+/* The tail of the leg before held the beginning of an event that did not come. */
+static void gap_by_tail(struct walk *w, const struct event *e)
+{
+    struct resumption *r = w->r;
+    const struct leg *prev = r->previous_leg == NONE ? NULL : w->s->leg[r->previous_leg];
+
+    if (!prev || !prev->tail_has_id || prev->tail_id.len == 0 || prev->tail_event_whole != NONE)
+        return;
+    if (r->wire_event != r->cursor_event) /* the tail follows the wire cursor only */
+        return;
+    missing_add(w, prev->tail_id, NONE);
+    r->missing_proven = true;
+    fault_at(r, RF_GAP, "replay-gap", e);
+}
+
+/* A never seen event: what stands between the last position and it? */
+static void see_fresh(struct walk *w, const struct event *e, struct slice after)
+{
+    struct resumption *r = w->r;
+    uint64_t distance;
+    struct id_number a;
+    struct id_number b;
+
+    if (w->fresh == 0 && r->head == NONE)
+        gap_by_tail(w, e);
+    head_set(w, e, e->first);
+    bool gap = after.len > 0 && gap_by_scheme(w, after, e);
+    if (!gap && w->last_numbered && !id_distance(w->s, w->last_numbered->id, e->id, &distance) &&
+        w->s->scheme_proven && w->s->scheme != SCHEME_TIME &&
+        id_number_of(w->last_numbered->id, &a) && id_number_of(e->id, &b) &&
+        slice_eq(a.prefix, b.prefix) && slice_eq(a.suffix, b.suffix) && b.value < a.value)
+        fault_at(r, RF_REORDERED, "replay-reordered", e);
+    w->fresh++;
+}
+
+static void see_progress(struct walk *w, const struct event *e)
+{
+    for (uint32_t i = 0; i < e->msg_count; i++) {
+        const struct message *m = &e->msg[i];
+        if (m->has_previous && m->progress <= m->previous_progress)
+            fault_at(w->r, 0, "progress-not-increasing", e);
+    }
+}
+
+static void see_changed(struct walk *w, const struct event *e)
+{
+    const struct event *o = event_at(w->s, e->same_id);
+
+    head_set(w, e, e->first);
+    if (w->s->epoch) {
+        fault_at(w->r, RF_EPOCH, "event-id-epoch-reset", e);
+        return;
+    }
+    if (w->s->scheme == SCHEME_NOT_UNIQUE && (!o || o->stream != w->st->index))
+        return; /* event-id-reused tells it */
+    fault_at(w->r, RF_PAYLOAD_CHANGED, "replay-payload-changed", e);
+}
+
+static void see_event(struct walk *w, const struct event *e)
+{
+    struct resumption *r = w->r;
+    uint32_t stands_for = e->new_id_of != NONE ? e->new_id_of : e->first;
+    struct brief b = { .stream = NONE, .ordinal = NONE };
+    struct slice after = w->last_numbered ? w->last_numbered->id : r->cursor;
+
+    if (e->marks & EV_FOREIGN_SESSION) {
+        see_foreign(w, e, RF_FOREIGN_SESSION, "replay-foreign-session");
+        return;
+    }
+    if (e->marks & EV_REBOUND) {
+        see_foreign(w, e, RF_FOREIGN_STREAM, "replay-foreign-stream");
+        return;
+    }
+    if (e->same_id != NONE && e->first == e->index) {
+        see_changed(w, e);
+        return;
+    }
+    if (stands_for != e->index) {
+        if (e->new_id_of != NONE)
+            fault_add(r, RF_NEW_ID, NULL);
+        if (!event_brief(w->s, stands_for, &b))
+            return;
+        const struct event *o = event_at(w->s, stands_for);
+        if (o && o->leg == w->leg->index) { /* sent twice on this very leg */
+            fault_at(r, RF_REORDERED, "replay-reordered", e);
+        } else if (b.stream != w->st->index) {
+            see_foreign(w, e, RF_FOREIGN_STREAM, "replay-foreign-stream");
+        } else if (r->cursor_ordinal != NONE && b.ordinal <= r->cursor_ordinal) {
+            see_below(w, e, b.ordinal);
+        } else {
+            uint32_t at = known_position(w, stands_for);
+            if (at != NONE)
+                see_known(w, e, stands_for, at);
+        }
+        if (e->new_id_of == NONE)
+            w->last_numbered = e;
+        return;
+    }
+    if (foreign_by_request(w, e)) {
+        see_foreign(w, e, RF_FOREIGN_STREAM, "replay-foreign-stream");
+        return;
+    }
+    see_fresh(w, e, after);
+    see_progress(w, e);
+    w->last_numbered = e;
+}
+
+/* Known events which the replay passed over. */
+static void known_missing(struct walk *w)
+{
+    uint32_t upto = w->fresh > 0 ? w->known_count : w->reached;
+    const struct event *first = event_at(w->s, w->r->head);
+
+    for (uint32_t i = 0; i < upto; i++) {
+        const struct event *e = event_at(w->s, w->known[i]);
+        if (w->sent[i] || !e)
+            continue;
+        missing_add(w, e->id, e->index);
+        w->r->missing_proven = true;
+        fault_add(w->r, RF_GAP, "replay-gap");
+        if (w->r->first_fault_event == NONE && first)
+            w->r->first_fault_event = first->index;
+    }
+}
+
+static bool fresh_priming(const struct event *e)
+{
+    return e->priming && e->first == e->index;
+}
+
+static void history_check(struct walk *w)
+{
+    struct resumption *r = w->r;
+
+    if (!(r->faults & RF_AT_OR_BELOW) || r->cursor_ordinal == NONE)
+        return;
+    uint32_t upto = r->cursor_ordinal + 1;
+    if (w->whole_history >= upto && (upto > 2 || (upto > 1 && w->foreign_history)))
+        fault_add(r, RF_IGNORED_CURSOR, "replay-ignored-cursor");
+}
+
+static void expected_set(struct walk *w)
+{
+    struct resumption *r = w->r;
+    struct id_number n;
+
+    if (w->known_count > 0) {
+        r->expected_event = w->known[0];
+        r->expected = event_at(w->s, w->known[0])->id;
+    } else if (r->missing_count > 0) {
+        r->expected = r->missing[0].id;
+    } else if (w->s->scheme == SCHEME_DENSE && id_number_of(r->cursor, &n)) {
+        r->expected = id_with_number(w->s->model, &n, n.value + 1);
+    } else if (r->head != NONE && !r->faults) {
+        r->expected = event_at(w->s, r->head)->id;
+    }
+}
+
+/* Events that came at once, before the first pause: the replay; what follows is live. */
+#define PAUSE (50 * NS_PER_MS)
+static void replayed_count(struct walk *w)
+{
+    int64_t last = 0;
+
+    for (const struct event *e = leg_event_after(w->s, w->leg, NONE); e;
+         e = leg_event_after(w->s, w->leg, e->index)) {
+        bool again = e->first != e->index || e->new_id_of != NONE;
+        if (last && e->at.time - last > PAUSE && !again)
+            break;
+        last = e->at.time;
+        w->r->replayed += e->has_id && e->id.len > 0 && !fresh_priming(e);
+    }
+}
+
+void replay_walk(struct session *s, struct resumption *r)
+{
+    struct walk w = { .s = s, .r = r, .leg = s->leg[r->leg] };
+
+    w.st = s->stream[r->stream == NONE ? w.leg->stream : r->stream];
+    known_collect(&w);
+    for (const struct event *e = leg_event_after(s, w.leg, NONE); e;
+         e = leg_event_after(s, w.leg, e->index)) {
+        if (!e->has_id || e->id.len == 0 || fresh_priming(e))
+            continue;
+        see_event(&w, e);
+    }
+    known_missing(&w);
+    history_check(&w);
+    expected_set(&w);
+    replayed_count(&w);
+    r->known_after = w.known_count;
+    free(w.known);
+    free(w.sent);
+}
