@@ -16,18 +16,23 @@
 
 /* An entry between its request and its end. */
 struct live {
-    int64_t time; /* of its next fact */
-    size_t fact;  /* the next */
+    size_t fact; /* the next */
     const struct har_item *item;
     struct har_entry *entry; /* NULL: to be read again */
     struct har_leg leg;
+};
+
+struct slot {
+    int64_t time;
+    uint32_t number;
+    struct live *live;
 };
 
 struct har {
     struct exchanges *all;
     struct har_index index;
     size_t next; /* first item not started */
-    struct live **heap;
+    struct slot *heap;
     size_t live;
     size_t live_cap;
     size_t kept;     /* bytes of text behind the trees in memory */
@@ -66,7 +71,7 @@ void har_free(struct har *har)
     if (!har)
         return;
     for (size_t i = 0; i < har->live; i++)
-        live_free(har->heap[i], har->now);
+        live_free(har->heap[i].live, har->now);
     free(har->heap);
     har_index_release(&har->index);
     free(har);
@@ -74,14 +79,14 @@ void har_free(struct har *har)
 
 /* ---- entries in progress: a heap by time, then by number ---- */
 
-static bool before(const struct live *a, const struct live *b)
+static bool before(const struct slot *a, const struct slot *b)
 {
-    return a->time != b->time ? a->time < b->time : a->item->number < b->item->number;
+    return a->time != b->time ? a->time < b->time : a->number < b->number;
 }
 
 static void heap_swap(struct har *har, size_t a, size_t b)
 {
-    struct live *t = har->heap[a];
+    struct slot t = har->heap[a];
 
     har->heap[a] = har->heap[b];
     har->heap[b] = t;
@@ -92,7 +97,7 @@ static void heap_down(struct har *har, size_t i)
     for (;;) {
         size_t least = i;
         for (size_t k = 2 * i + 1; k <= 2 * i + 2 && k < har->live; k++)
-            least = before(har->heap[k], har->heap[least]) ? k : least;
+            least = before(&har->heap[k], &har->heap[least]) ? k : least;
         if (least == i)
             return;
         heap_swap(har, i, least);
@@ -100,13 +105,13 @@ static void heap_down(struct har *har, size_t i)
     }
 }
 
-static void heap_push(struct har *har, struct live *l)
+static void heap_push(struct har *har, struct live *l, int64_t time)
 {
     size_t i = har->live;
 
     GROW(har->heap, har->live, har->live_cap);
-    har->heap[har->live++] = l;
-    while (i > 0 && before(har->heap[i], har->heap[(i - 1) / 2])) {
+    har->heap[har->live++] = (struct slot){ time, l->item->number, l };
+    while (i > 0 && before(&har->heap[i], &har->heap[(i - 1) / 2])) {
         heap_swap(har, i, (i - 1) / 2);
         i = (i - 1) / 2;
     }
@@ -114,7 +119,7 @@ static void heap_push(struct har *har, struct live *l)
 
 static struct live *heap_pop(struct har *har)
 {
-    struct live *l = har->heap[0];
+    struct live *l = har->heap[0].live;
 
     har->heap[0] = har->heap[--har->live];
     heap_down(har, 0);
@@ -153,16 +158,16 @@ static bool next_is_start(const struct har *har)
     if (har->next >= har->index.count)
         return false;
     const struct har_item *it = &har->index.item[har->next];
-    if (har->live == 0 || it->start != har->heap[0]->time)
-        return har->live == 0 || it->start < har->heap[0]->time;
-    return it->number < har->heap[0]->item->number;
+    if (har->live == 0 || it->start != har->heap[0].time)
+        return har->live == 0 || it->start < har->heap[0].time;
+    return it->number < har->heap[0].number;
 }
 
 bool har_time(const struct har *har, int64_t *ret)
 {
     if (har->next >= har->index.count && har->live == 0)
         return false;
-    int64_t t = next_is_start(har) ? har->index.item[har->next].start : har->heap[0]->time;
+    int64_t t = next_is_start(har) ? har->index.item[har->next].start : har->heap[0].time;
     *ret = t == HAR_AT_END || t < har->now ? har->now : t;
     return true;
 }
@@ -218,8 +223,8 @@ static struct live *start_next(struct har *har)
     return l;
 }
 
-/* Tells the next fact; false: that was the last one. */
-static bool live_step(struct har *har, struct live *l)
+/* Tells the next fact; false: that was the last one. *ret: when the one after it is due. */
+static bool live_step(struct har *har, struct live *l, int64_t *ret)
 {
     if (!live_load(har, l))
         return false;
@@ -227,7 +232,7 @@ static bool live_step(struct har *har, struct live *l)
     har_fact(l->entry, l->fact++, har->now, &l->leg);
     if (l->fact >= l->entry->fact_count)
         return false;
-    l->time = har_entry_time(l->entry, l->fact);
+    *ret = har_entry_time(l->entry, l->fact);
     if (har->kept > KEEP_BYTES && har->reread / REREAD_MAX < har->index.size)
         live_unload(har, l);
     return true;
@@ -236,13 +241,14 @@ static bool live_step(struct har *har, struct live *l)
 void har_step(struct har *har)
 {
     struct live *l;
+    int64_t due;
 
     if (!har_time(har, &har->now))
         return;
     tell_file(har);
     l = next_is_start(har) ? start_next(har) : heap_pop(har);
-    if (l && live_step(har, l)) {
-        heap_push(har, l);
+    if (l && live_step(har, l, &due)) {
+        heap_push(har, l, due);
     } else if (l) {
         live_unload(har, l);
         live_free(l, har->now);
@@ -276,7 +282,7 @@ struct slice har_producer(const struct har *har)
 
 static struct slice skip_blanks(struct slice s)
 {
-    while (s.len > 0 && memchr(" \t\r\n", s.ptr[0], 4)) {
+    while (s.len > 0 && (s.ptr[0] == ' ' || (s.ptr[0] >= '\t' && s.ptr[0] <= '\r'))) {
         s.ptr++;
         s.len--;
     }

@@ -66,7 +66,7 @@ static struct url url_of(struct slice s)
     size_t scheme = span_until(s, ":/?#");
 
     s.len = span_until(s, "#");
-    if (s.len < scheme + 3 || memcmp(s.ptr + scheme, "://", 3) != 0) {
+    if (!s.ptr || s.len < scheme + 3 || memcmp(s.ptr + scheme, "://", 3) != 0) {
         u.target = s;
         return u;
     }
@@ -95,7 +95,7 @@ static bool address_of(struct slice s, uint8_t ret[static 16])
 
     s = without_brackets(s);
     s.len = span_until(s, "%"); /* scope of a link-local address */
-    if (s.len == 0 || s.len >= sizeof(text))
+    if (!s.ptr || s.len == 0 || s.len >= sizeof(text))
         return false;
     memcpy(text, s.ptr, s.len);
     text[s.len] = '\0';

@@ -168,9 +168,11 @@ static bool is_element(struct slice all, size_t at)
 {
     if (all.ptr[at] != '{')
         return false;
-    while (at > 0 && memchr(" \t\r\n", all.ptr[at - 1], 4))
+    while (at > 0 && (all.ptr[at - 1] == ' ' || all.ptr[at - 1] == '\n' ||
+                      all.ptr[at - 1] == '\r' || all.ptr[at - 1] == '\t'))
         at--;
-    return at == 0 || memchr(",[}]", all.ptr[at - 1], 4);
+    uint8_t before = at > 0 ? all.ptr[at - 1] : ',';
+    return before == ',' || before == '[' || before == '}' || before == ']';
 }
 
 static bool looks_like_entry(struct slice s)
