@@ -281,7 +281,8 @@ static bool stage_add(struct coding *c, struct slice name)
     if (!kind || c->count == STAGES_MAX)
         return false;
     /* Decoding undoes the list from its end. */
-    memmove(c->stage + 1, c->stage, c->count * sizeof(c->stage[0]));
+    for (size_t i = c->count; i > 0; i--)
+        c->stage[i] = c->stage[i - 1];
     c->stage[0] = mem_alloc(sizeof(struct stage));
     c->stage[0]->kind = kind;
     c->count++;

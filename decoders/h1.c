@@ -18,7 +18,7 @@
 #include <stdlib.h>
 
 /* Both this library and record.h have an enum of that name. */
-#define http_method http_parser_method
+#define http_method http_parser_method /* NOLINT(readability-identifier-naming) */
 #include <http_parser.h>
 #undef http_method
 

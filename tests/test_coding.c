@@ -78,7 +78,7 @@ static void encode(struct buf *out, const char *how, struct slice in)
 static enum coding_status decode(const char *value, struct slice in, size_t cut, struct buf *out)
 {
     struct coding *c = coding_new(slice_str(value), 1000, UINT64_MAX);
-    struct slice head;
+    struct slice head = { 0 };
     enum coding_status st;
 
     assert_non_null(c);
@@ -111,20 +111,26 @@ static const struct {
     { "", { "none" }, CODING_OK },
 };
 
+/* What `how`, step by step, makes of FIRST SECOND. */
+static void encode_all(struct buf *out, const char *const how[3])
+{
+    buf_init(out, 1 << 16);
+    assert_true(buf_add(out, SLICE_LIT(FIRST SECOND)));
+    for (size_t k = 0; k < 3 && how[k]; k++) {
+        struct buf next;
+        buf_init(&next, 1 << 16);
+        encode(&next, how[k], buf_slice(out));
+        buf_release(out);
+        *out = next;
+    }
+}
+
 static void test_round_trips_at_every_cut(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(trips); i++) {
         struct buf coded;
-        buf_init(&coded, 1 << 16);
-        assert_true(buf_add(&coded, SLICE_LIT(FIRST SECOND)));
-        for (size_t k = 0; k < 3 && trips[i].how[k]; k++) {
-            struct buf next;
-            buf_init(&next, 1 << 16);
-            encode(&next, trips[i].how[k], buf_slice(&coded));
-            buf_release(&coded);
-            coded = next;
-        }
+        encode_all(&coded, trips[i].how);
         for (size_t cut = 0; cut <= coded.len; cut++) {
             struct buf out;
             buf_init(&out, 1 << 16);

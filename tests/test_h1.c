@@ -90,7 +90,7 @@ static void play_command(struct play *p, struct slice s)
     enum dir who = who_of(s);
 
     if (slice_starts(s, SLICE_LIT("late"))) {
-        p->conn.starts_late = true;
+        p->conn.starts_late = true; /* before the first line of bytes */
         return;
     }
     play_start(p);
