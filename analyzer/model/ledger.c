@@ -246,3 +246,88 @@ struct event *leg_event_after(const struct session *s, const struct leg *l, uint
     }
     return NULL;
 }
+
+/* ---- a cursor that was changed on its way (cursor-mangled) ---- */
+
+static int hex(uint8_t c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static struct slice percent_decoded(struct slice in, uint8_t *out)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < in.len; i++) {
+        int high = i + 2 < in.len && in.ptr[i] == '%' ? hex(in.ptr[i + 1]) : -1;
+        int low = high >= 0 ? hex(in.ptr[i + 2]) : -1;
+        if (low >= 0) {
+            out[n++] = (uint8_t)(high * 16 + low);
+            i += 2;
+        } else {
+            out[n++] = in.ptr[i];
+        }
+    }
+    return (struct slice){ out, n };
+}
+
+/* UTF-8 bytes that were each taken for a Latin-1 character and encoded again, undone; or Latin-1
+ * bytes where the id is UTF-8. */
+static struct slice latin1_to_utf8(struct slice in, uint8_t *out)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < in.len; i++) {
+        if (in.ptr[i] < 0x80) {
+            out[n++] = in.ptr[i];
+            continue;
+        }
+        out[n++] = (uint8_t)(0xc0 | in.ptr[i] >> 6);
+        out[n++] = (uint8_t)(0x80 | (in.ptr[i] & 0x3f));
+    }
+    return (struct slice){ out, n };
+}
+
+static struct slice utf8_to_latin1(struct slice in, uint8_t *out)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < in.len; i++) {
+        if ((in.ptr[i] == 0xc2 || in.ptr[i] == 0xc3) && i + 1 < in.len) {
+            out[n++] = (uint8_t)((in.ptr[i] & 3) << 6 | (in.ptr[i + 1] & 0x3f));
+            i++;
+        } else {
+            out[n++] = in.ptr[i];
+        }
+    }
+    return (struct slice){ out, n };
+}
+
+uint32_t event_by_mangled_id(const struct session *s, struct slice cursor)
+{
+    static const char *const blanks[] = { " ", "  ", "\t" };
+    struct arena *a = arena_new();
+    uint8_t *out = arena_alloc(a, 2 * cursor.len + 8);
+    uint32_t at = event_by_id(s, percent_decoded(cursor, out));
+
+    if (at == NONE)
+        at = event_by_id(s, latin1_to_utf8(cursor, out));
+    if (at == NONE)
+        at = event_by_id(s, utf8_to_latin1(cursor, out));
+    for (size_t i = 0; at == NONE && i < ARRAY_LEN(blanks); i++) {
+        size_t n = strlen(blanks[i]);
+        memcpy(out, blanks[i], n);
+        memcpy(out + n, cursor.ptr, cursor.len);
+        at = event_by_id(s, (struct slice){ out, cursor.len + n });
+        if (at != NONE)
+            break;
+        memmove(out, cursor.ptr, cursor.len);
+        memcpy(out + cursor.len, blanks[i], n);
+        at = event_by_id(s, (struct slice){ out, cursor.len + n });
+    }
+    arena_free(a);
+    return at;
+}

@@ -65,6 +65,11 @@ static struct stream *stream_of(struct session *s, const struct exch *x)
         uint32_t at = event_by_id_before(s, x->cursor, x->first.time);
         if (at == NONE)
             at = adopt_orphan(s, x);
+        if (at == NONE)
+            at = event_by_mangled_id(s, x->cursor);
+        uint32_t tail = at == NONE ? leg_by_tail_id(s, x->cursor) : NONE;
+        if (tail != NONE)
+            return s->stream[s->leg[tail]->stream];
         if (at != NONE && event_brief(s, at, &b) && b.stream < s->stream_count)
             return s->stream[b.stream];
         struct stream *st = stream_new(s, x, STREAM_UNKNOWN);
@@ -138,6 +143,16 @@ struct leg *leg_new(struct session *s, struct exch *x)
 bool leg_open_at(const struct leg *l, int64_t t)
 {
     return l->begin.time <= t && (!l->ended || l->end == END_OPEN || l->end_at.time > t);
+}
+
+uint32_t leg_by_tail_id(const struct session *s, struct slice id)
+{
+    for (uint32_t i = s->leg_count; i-- > 0;) {
+        const struct leg *l = s->leg[i];
+        if (l->tail_bytes > 0 && l->tail_id.len > 0 && slice_eq(l->tail_id, id))
+            return i;
+    }
+    return NONE;
 }
 
 uint32_t stream_leg_before(const struct session *s, const struct stream *st, int64_t t)

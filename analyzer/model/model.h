@@ -575,6 +575,10 @@ bool event_brief(const struct session *s, uint32_t index, struct brief *ret);
 struct event *leg_event_after(const struct session *s, const struct leg *l, uint32_t after);
 /* First event with this id, or NONE. */
 uint32_t event_by_id(const struct session *s, struct slice id);
+/* The event whose id becomes this cursor by trimming, percent or Latin-1 conversion, or NONE. */
+uint32_t event_by_mangled_id(const struct session *s, struct slice cursor);
+/* The leg whose unterminated tail holds this id, or NONE. */
+uint32_t leg_by_tail_id(const struct session *s, struct slice id);
 /* Last event with this id that came before t (ids that are not unique), or NONE. */
 uint32_t event_by_id_before(const struct session *s, struct slice id, int64_t t);
 

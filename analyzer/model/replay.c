@@ -37,11 +37,11 @@ struct walk {
     struct resumption *r;
     const struct stream *st; /* of the cursor */
     const struct leg *leg;
-    uint32_t *known;      /* events of the stream after the cursor that came before this leg */
-    bool *sent;           /* ... which of them the leg sent */
+    uint32_t *known; /* events of the stream after the cursor that came before this leg */
+    bool *sent;      /* ... which of them the leg sent */
     uint32_t known_count;
-    uint32_t reached;     /* how far in `known` the replay is: index of the last sent + 1 */
-    uint32_t fresh;       /* events never seen before, so far */
+    uint32_t reached; /* how far in `known` the replay is: index of the last sent + 1 */
+    uint32_t fresh;   /* events never seen before, so far */
     const struct event *last_numbered;
     const struct event *last_known; /* the last one sent that was known before */
     uint32_t whole_history;         /* repeated from the stream's first event on, without a hole */
@@ -195,7 +195,8 @@ struct counted {
     uint64_t low, high, n;
 };
 
-/* Ids of one counter outside [from, to]: is none of them missing? Then the counter is the session's. */
+/* Ids of one counter outside [from, to]: is none of them missing? Then the counter is the
+ * session's. */
 static bool counter_is_whole(const struct walk *w, const struct id_number *a, uint64_t to)
 {
     const struct session *s = w->s;
@@ -247,8 +248,7 @@ static bool gap_by_scheme(struct walk *w, struct slice from, const struct event 
     if (s->scheme == SCHEME_SPARSE) {
         const struct event *f = event_at(s, event_by_id(s, from));
         int64_t since = f ? f->at.time : w->leg->begin.time;
-        if (!others_covered(w, since, e->at.time) ||
-            !counter_is_whole(w, &a, a.value + distance))
+        if (!others_covered(w, since, e->at.time) || !counter_is_whole(w, &a, a.value + distance))
             return false;
     }
     if (unseen_between(w, &a, a.value + distance, false) == 0)

@@ -1,0 +1,175 @@
+/* finish.c - when all records are in: eras, who replaced whom, the log, the schemes, the judgement.
+ */
+#include "model_impl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static enum era era_of_exchange(const struct session *s, const struct exch *x)
+{
+    for (uint32_t i = 0; i < x->msg_count; i++) {
+        if ((x->msg[i].flags & RPC_META_VERSION) && era_of(x->msg[i].version))
+            return era_of(x->msg[i].version);
+    }
+    if (era_of(x->version) == ERA_D)
+        return ERA_D;
+    if (s->era)
+        return s->era;
+    return era_of(x->version);
+}
+
+static void eras_set(struct session *s)
+{
+    for (uint32_t i = 0; i < s->exch_count; i++) {
+        struct exch *x = s->exch[i];
+        x->era = era_of_exchange(s, x);
+        if (!s->revision.ptr && x->version.len > 0)
+            s->revision = x->version;
+    }
+    if (s->legacy)
+        s->revision = SLICE_LIT("2024-11-05");
+    if (!s->revision.ptr) {
+        for (uint32_t i = 0; i < s->exch_count && !s->revision.ptr; i++) {
+            const char *text = era_text(s->exch[i]->era);
+            if (text)
+                s->revision = slice_str(text);
+        }
+    }
+    if (!s->era)
+        s->era = era_of(s->revision);
+}
+
+static void identity_set(struct session *s)
+{
+    const struct exch *x = s->initialize == NONE ? NULL : s->exch[s->initialize];
+    uint64_t h = hash_bytes((struct slice){ s->client.addr, sizeof(s->client.addr) });
+
+    h = hash_mix(h, hash_bytes(s->client_name));
+    h = hash_mix(h, hash_bytes(s->client_version));
+    s->client_identity = hash_mix(h, x ? x->credentials : 0);
+}
+
+static int64_t last_use(const struct session *s)
+{
+    int64_t t = 0;
+
+    for (uint32_t i = 0; i < s->exch_count; i++) {
+        if (s->exch[i]->has_request && s->exch[i]->first.time > t)
+            t = s->exch[i]->first.time;
+    }
+    return t;
+}
+
+/* The same client initializes again, and never uses the old session afterwards. */
+static void replaced_find(struct model *m)
+{
+    for (uint32_t i = 0; i < m->session_count; i++) {
+        struct session *s = m->session[i];
+        struct session *old = NULL;
+        if (s->initialize == NONE || s->replaces)
+            continue;
+        int64_t t = s->exch[s->initialize]->first.time;
+        for (uint32_t k = 0; k < m->session_count; k++) {
+            struct session *o = m->session[k];
+            if (o == s || o->initialize == NONE || o->client_identity != s->client_identity ||
+                !slice_eq(o->authority, s->authority) || o->first.time >= t || last_use(o) >= t ||
+                o->replaced_by)
+                continue;
+            if (!old || o->first.time > old->first.time)
+                old = o;
+        }
+        if (!old)
+            continue;
+        s->replaces = old;
+        old->replaced_by = s;
+    }
+}
+
+static int by_first_seen(const void *a, const void *b)
+{
+    const struct session *x = *(struct session *const *)a;
+    const struct session *y = *(struct session *const *)b;
+
+    if (x->first.time != y->first.time)
+        return (x->first.time > y->first.time) - (x->first.time < y->first.time);
+    if (x->first.input != y->first.input)
+        return x->first.input < y->first.input ? -1 : 1;
+    if (x->first.frame != y->first.frame)
+        return x->first.frame < y->first.frame ? -1 : 1;
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+/* Order of appearance, whatever the order of the files; sessions that others absorbed are gone. */
+static void sessions_sort(struct model *m)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < m->session_count; i++) {
+        struct session *s = m->session[i];
+        if (s->exch_count == 0) {
+            session_free(s);
+            continue;
+        }
+        m->session[n++] = s;
+    }
+    m->session_count = n;
+    qsort(m->session, n, sizeof(struct session *), by_first_seen);
+    for (uint32_t i = 0; i < n; i++) {
+        m->session[i]->index = i;
+        snprintf(m->session[i]->name, sizeof(m->session[i]->name), "s%u", i + 1);
+    }
+}
+
+static void notes_place(struct model *m)
+{
+    const struct impl *im = impl_of(m);
+
+    for (uint32_t i = 0; i < m->note_count; i++) {
+        struct note *n = &m->note[i];
+        struct exch *x =
+            n->exchange && n->exchange < im->serial_cap ? im->by_serial[n->exchange] : NULL;
+        if (x && x->twin_of)
+            x = x->twin_of;
+        if (!x || !x->session)
+            continue;
+        n->session = x->session;
+        n->exch = x->index;
+    }
+}
+
+static void attach_rest(struct model *m)
+{
+    struct impl *im = impl_of(m);
+    struct record rec = { .kind = REC_END };
+
+    /* Records end every exchange; what is still unattached had no end, and is over now. */
+    for (size_t i = 1; i < im->serial_cap; i++) {
+        struct exch *x = im->by_serial[i];
+        if (!x || x->session || x->twin_of || !(x->has_request || x->response.time))
+            continue;
+        rec.exchange = i;
+        rec.at = m->end;
+        rec.end.kind = END_OPEN;
+        model_feed(m, &rec);
+    }
+}
+
+void model_finish(struct model *m, bool truncated)
+{
+    attach_rest(m);
+    sessions_sort(m);
+    for (uint32_t i = 0; i < m->session_count; i++) {
+        struct session *s = m->session[i];
+        s->truncated |= truncated;
+        eras_set(s);
+        identity_set(s);
+        requests_settle(s);
+    }
+    replaced_find(m);
+    notes_place(m);
+    log_pair(m);
+    for (uint32_t i = 0; i < m->session_count; i++)
+        scheme_prove(m->session[i]);
+    for (uint32_t i = 0; i < m->session_count; i++)
+        resumptions_judge(m->session[i]);
+}
