@@ -388,9 +388,12 @@ struct resumption {
     uint32_t head_first;          /* event that H stands for (replay-new-id: E), else H's first */
     struct slice expected;        /* id of E; ptr NULL: not known */
     uint32_t expected_event;
-    uint32_t replayed; /* id-bearing events of the leg until it had caught up */
+    uint32_t known_after; /* events of the stream after the cursor that came before this leg */
+    uint32_t replayed;    /* id-bearing events of the leg until it had caught up */
     struct missing_id *missing;
     uint32_t missing_count;
+    bool mangled; /* the cursor fits an id only after conversion */
+    bool ahead;   /* the cursor is the id of an unterminated tail, or of an event not delivered */
     bool missing_known;    /* ids are listed; else only that a gap exists is known */
     bool missing_proven;   /* events that were on the wire, or a proven scheme */
     bool from_buffer_head; /* replay starts at the oldest retained event */
@@ -412,8 +415,10 @@ struct resumption {
     struct place did_at;         /* what shows it */
     uint32_t did_entry;          /* log entry that shows it; NONE */
     struct place should_fail_at; /* where the session should have been failed */
-    uint32_t skipped_event;      /* RF_SKIPPED: which */
-    uint32_t first_fault_event;  /* first foreign, repeated or out-of-order event; NONE */
+    uint32_t signal_event;       /* RF_SIGNALLED: the event that says so; NONE: the status */
+    const struct session *foreign_owner; /* RF_FOREIGN_CURSOR */
+    uint32_t skipped_event;              /* RF_SKIPPED: which */
+    uint32_t first_fault_event;          /* first foreign, repeated or out-of-order event; NONE */
     uint32_t repeats; /* same cursor again without progress: how many so far, this included */
 };
 
