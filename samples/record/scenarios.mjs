@@ -78,6 +78,41 @@ export const scenarios = [
         run: once(count(10, 60, {}, { rest: 1500 }))
     },
     {
+        name: 'dense-gap', // every stream from its own thousand: cursor 2003, replay from 2008
+        capture: 'pcapng',
+        server: { store: { ring: 4, dense: true }, retry: 1000 },
+        rules: [{ at: '"progress":2,', action: 'rst' }],
+        client: plain,
+        run: once(count(10, 60, {}, { rest: 1500 }))
+    },
+    {
+        name: 'gap-signalled', // as silent-gap, but the server refuses cursor 5
+        server: { store: { ring: 4, refuse: true }, retry: 1000 },
+        rules: [{ at: '"progress":2,', action: 'rst' }],
+        client: { policy: 'after', reconnect: { maxRetries: 1 } },
+        run: once(count(10, 60, { timeout: 2500, fails: true }), call('echo', { text: 'on we go' }))
+    },
+    {
+        name: 'empty-resume', // 6, 7 and the response 8 are made during the break, and none of them is replayed
+        server: { store: { silent: true }, retry: 1000, keepAlive: 400 },
+        rules: [{ at: '"progress":2,', action: 'rst' }],
+        client: { policy: 'after' },
+        run: once(count(4, 60, { timeout: 3000, fails: true }))
+    },
+    {
+        name: 'new-ids', // as duplicate-replay, but the replayed response has id 7 in place of 6
+        server: { store: { renumber: true } },
+        client: { policy: 'after', commits: true, crash: { when: 'before-cursor', at: 'sent to' } },
+        run: crashThenResume(email)
+    },
+    {
+        name: 'partial-event', // 70 bytes of 6 arrive, then the reset; cursor 5
+        server: { store: {}, retry: 300 },
+        rules: [{ at: '"progress":3,', action: 'partial', bytes: 70 }],
+        client: watched,
+        run: once(count(5, 120))
+    },
+    {
         name: 'inclusive-replay', // cursor 7, replay from 7
         capture: 'pcapng',
         server: { store: { inclusive: true }, retry: 300 },

@@ -14,7 +14,7 @@ const isPriming = message => Object.keys(message).length === 0;
  *   foreign    replay the events of every stream, not only the cursor's
  *   renumber   give every replayed event a fresh id
  *   silent     replay nothing
- *   refuse     refuse a cursor whose successor is gone (with ring) or that is unknown: 400 from the SDK
+ *   refuse     refuse a cursor whose successor is gone (with ring) or that is unknown
  */
 export class IntegerStore {
     constructor(options = {}) {
@@ -48,7 +48,7 @@ export class IntegerStore {
         const due = this.events.filter(event => this.isDue(event, cursor, streamId));
         for (const event of due) {
             if (this.options.renumber)
-                event.id = this.nextId(streamId);
+                this.streamOf.set(String(event.id = this.nextId(streamId)), streamId);
             await send(String(event.id), event.message);
         }
         return streamId;
