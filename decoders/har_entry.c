@@ -392,7 +392,7 @@ static bool message_time(const json_t *msg, int64_t *ret)
         t /= 1e3;
     if (t < 1e9 || t > 9e9)
         return false;
-    *ret = llround(t * 1e9);
+    *ret = llround(t * 1e6) * 1000; /* a double holds no more than microseconds */
     return true;
 }
 

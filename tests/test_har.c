@@ -33,7 +33,7 @@ static char *file_text(const char *path)
     FILE *f = fopen(path, "r");
 
     if (!f || fread(text, 1, most - 1, f) == 0)
-        fail_msg("%s cannot be read", path);
+        abort();
     fclose(f);
     return text;
 }
@@ -49,7 +49,7 @@ static char *har_of(char *lines)
     const char *comma = "";
 
     if (!f || !first)
-        fail_msg("a case without lines");
+        abort();
     if (strcmp(first, "!") == 0) {
         fputs(save, f);
         fclose(f);
@@ -71,7 +71,7 @@ static void check_case(char *text)
     char *lines = strchr(text, '\n');
 
     if (!want || !lines)
-        fail_msg("no case: %s", text);
+        abort();
     *want = '\0';
     *lines = '\0';
     want += strlen("\n---\n");
@@ -115,7 +115,8 @@ static void test_connection_ids(void **state)
     const char *second = first ? strstr(first + 1, "conn=") : NULL;
 
     (void)state;
-    assert_non_null(second);
+    if (!first || !second)
+        abort();
     assert_memory_equal(first, second, strcspn(first, "\n"));
     assert_null(strstr(second + 1, "conn="));
     free(run.text);
