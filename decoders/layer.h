@@ -96,6 +96,8 @@ struct conn {
     uint32_t input;      /* of its first frame */
     bool starts_late;    /* the handshake is not in the capture */
     bool tls;
+    bool middlebox; /* an RST does not fit its sender; set before close() is called */
+    bool truncated; /* the capture is cut, not ended; set before finish() is called */
     /* A link-layer identity: same addresses in two VLANs or tunnels are two connections. */
     uint64_t link_id;
     struct place first;
