@@ -1,5 +1,5 @@
 // dispatch-log.mjs - writes the dispatch log of an MCP client that uses @modelcontextprotocol/sdk, so that
-// sseaudit can hold it against a capture. Only public hooks are used: onmessage, onerror, send() with its
+// sseaudit can hold it against a capture. Only public hooks are used: onmessage, send() with its
 // onresumptiontoken, resumeStream(), and, if you want it, the transport's `fetch` option.
 //
 //     import { attachDispatchLog, watchFetch } from './dispatch-log.mjs';
@@ -16,11 +16,13 @@
 //     log.entry({ state: 'committed', event_id: id, request_id: 3, txn: 17 }); // equal txn: one transaction
 //
 // Without `watch` the log has no event ids for the stream that the SDK opens by itself after `initialized`,
-// none of the SDK's own reconnects, and no digests. With it, it has all of them.
+// none of the SDK's own reconnects, and no digests. With it, it has all of them; only the cursor of that stream
+// stays the SDK's secret.
 //
 // `processed` says that the SDK took the message: a response resolved its request, the synchronous part of a
-// handler ran. `committed` is never written by itself: what is durable only your program knows. `cursor` is
-// written when your onresumptiontoken callback returned, or, without one, when the SDK moved its own cursor.
+// handler ran. `dropped`: nobody waits for this response (any more), so the SDK's Client throws it away.
+// `committed` is never written by itself: what is durable only your program knows. `cursor` is written when
+// your onresumptiontoken callback returned, or, without one, when the SDK moved its own cursor.
 //
 // One line is one write with O_APPEND, so several processes may share a file and a crash cuts no line in two.
 import { createHash } from 'node:crypto';
@@ -135,6 +137,8 @@ export function watchFetch(fetch = globalThis.fetch) {
  *     survives the program's crash; false: in the background
  * @param {boolean|string[]} [options.idempotentHandlers] tools that may safely run twice; true: all
  * @param {boolean} [options.atomicCursor] cursor and effect are always stored in one transaction
+ * @param {boolean} [options.drops] true (default): the SDK's Client is connected to the transport, which throws
+ *     away responses that nobody waits for; false: your program uses the transport alone, and gets them all
  * @param {Function} [options.watch] what watchFetch() gave, if it is the transport's `fetch`
  * @returns {{ entry(fields: object): void, close(): void }}
  */
@@ -143,11 +147,13 @@ export function attachDispatchLog(transport, options) {
 }
 
 class DispatchLog {
-    constructor(transport, { path, client, sync = true, idempotentHandlers, atomicCursor, watch }) {
+    constructor(transport, { path, client, sync = true, drops = true, idempotentHandlers, atomicCursor, watch }) {
         this.transport = transport;
         this.watched = watch !== undefined;
         this.file = new LineFile(path, sync);
         this.requests = new Map(); // id of a request that we sent -> { method, tool }
+        this.drops = drops;
+        this.open = new Map(); // id of a request that waits for its answer, as text: the SDK converts ids too
         this.tokens = new Map(); // progress token -> id of its request
         this.events = new Map(); // key of a message -> fields of the events that carried it, not yet handed over
         this.token = undefined; // event id that the SDK announced; its message, if any, follows without a pause
@@ -241,10 +247,13 @@ class DispatchLog {
         const fields = this.describe(message);
         if (message.method !== undefined && message.id !== undefined) {
             remember(this.requests, message.id, { method: fields.method, tool: fields.tool });
+            this.open.set(String(message.id), true);
             const token = message.params?._meta?.progressToken;
             if (token !== undefined)
                 remember(this.tokens, token, message.id);
         }
+        if (message.method === 'notifications/cancelled')
+            this.open.delete(String(message.params?.requestId));
         this.entry({ state: 'sent', ...fields });
     }
 
@@ -275,32 +284,25 @@ class DispatchLog {
 
     // --- what the client is handed
 
+    // Whoever sets onmessage, now or later, gets its function wrapped.
     hookReceive() {
-        this.wrapProperty('onmessage', handler => (message, extra) => this.handOver(handler, message, extra));
-        this.wrapProperty('onerror', handler => error => {
-            if (this.inside && String(error?.message).startsWith('Received a response for an unknown message ID'))
-                this.inside.dropped = true;
-            return handler(error);
-        });
-    }
-
-    // Whoever sets transport[name], now or later, gets its function wrapped.
-    wrapProperty(name, wrap) {
-        let handler = this.transport[name];
-        let wrapped = handler && wrap(handler);
-        Object.defineProperty(this.transport, name, {
+        const wrap = handler => handler && ((message, extra) => this.handOver(handler, message, extra));
+        let wrapped = wrap(this.transport.onmessage);
+        Object.defineProperty(this.transport, 'onmessage', {
             configurable: true,
             enumerable: true,
             get: () => wrapped,
-            set: value => {
-                handler = value;
-                wrapped = handler && wrap(handler);
-            }
+            set: handler => { wrapped = wrap(handler); }
         });
     }
 
+    // Is it a response that nobody waits for?
+    unexpected({ id, method }) {
+        return method === undefined && !this.open.delete(String(id)) && this.drops;
+    }
+
     handOver(handler, message, extra) {
-        if (this.inside?.message === message) // Client.connect() calls the handler that was there before
+        if (this.inside === message) // Client.connect() calls the handler that was there before
             return handler(message, extra);
         const token = this.token;
         this.useToken(token, message);
@@ -308,10 +310,11 @@ class DispatchLog {
         const fields = { ...event, ...this.describe(message) };
         if (!event)
             this.entry({ state: 'received', ...fields });
-        const inside = this.inside = { message };
+        const dropped = this.unexpected(message);
+        this.inside = message;
         try {
             const result = handler(message, extra);
-            if (inside.dropped)
+            if (dropped)
                 this.entry({ state: 'dropped', ...fields });
             else
                 queueMicrotask(() => this.entry({ state: 'processed', ...fields })); // after the SDK's own
