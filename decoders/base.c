@@ -28,7 +28,7 @@ bool slice_eq_nocase(struct slice a, struct slice b)
 
 bool slice_starts(struct slice s, struct slice prefix)
 {
-    return s.len >= prefix.len && memcmp(s.ptr, prefix.ptr, prefix.len) == 0;
+    return s.len >= prefix.len && (prefix.len == 0 || memcmp(s.ptr, prefix.ptr, prefix.len) == 0);
 }
 
 bool slice_has_nocase(struct slice hay, struct slice needle)

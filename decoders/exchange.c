@@ -281,7 +281,9 @@ static unsigned accept_flags(struct slice v)
 static void take_once(struct exchange *x, struct slice *field, struct slice value)
 {
     if (field->ptr)
-        x->request.flags |= RECF_DUPLICATE_HEADER;
+        x->request.flags |= field == &x->request.cursor
+                                ? RECF_DUPLICATE_CURSOR | RECF_DUPLICATE_HEADER
+                                : RECF_DUPLICATE_HEADER;
     *field = arena_copy(x->head, value);
 }
 
@@ -578,7 +580,8 @@ static void feed_events(void *ctx, struct slice in)
             rec.kind = REC_EVENT;
             rec.event = (struct rec_event){ .first = x->first,
                                             .tcp_end = tcp_end,
-                                            .ambiguous = x->ambiguous };
+                                            .ambiguous = x->ambiguous,
+                                            .no_time = x->now.no_time };
             emit_event(x, &item, &rec);
         }
         x->first = x->now.at;

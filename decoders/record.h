@@ -86,8 +86,9 @@ enum rec_http_flag {
     RECF_PIPELINED = 1 << 20, /* request sent while the connection's response was still open */
     RECF_INTERIM = 1 << 21,   /* a 1xx came first */
     RECF_ORIGIN = 1 << 22,
-    RECF_NO_BUFFERING = 1 << 23,    /* X-Accel-Buffering: no */
-    RECF_LENGTH_CONFLICT = 1 << 24, /* two different Content-Length */
+    RECF_NO_BUFFERING = 1 << 23,     /* X-Accel-Buffering: no */
+    RECF_LENGTH_CONFLICT = 1 << 24,  /* two different Content-Length */
+    RECF_DUPLICATE_CURSOR = 1 << 25, /* Last-Event-ID on two lines */
 };
 
 struct rec_request {

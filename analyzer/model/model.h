@@ -596,6 +596,13 @@ static inline struct exch *leg_exch(const struct session *s, const struct leg *l
 bool event_delivered(const struct session *s, const struct event *e);
 /* Was the message (in an event or a body) delivered? */
 bool message_delivered(const struct session *s, const struct message *m);
+/* On a resumed leg: is this a message that the stream carried before, under a new id? */
+bool event_renamed(const struct session *s, const struct event *e);
+/* Is the session id refused as gone (404; or the words of another refusal) and never accepted
+ * again? */
+bool session_refused(const struct session *s, const struct exch *x);
+bool refusal_names_cursor(const struct exch *x);
+bool refusal_names_session(const struct exch *x);
 /* Outstanding at time t (DESIGN 2). */
 bool request_outstanding(const struct session *s, const struct request *r, int64_t t);
 /* When t is in no evidence hole: every leg of the session before t is wholly in the evidence. */

@@ -317,10 +317,42 @@ static void see_changed(struct walk *w, const struct event *e)
     fault_at(w->r, RF_PAYLOAD_CHANGED, "replay-payload-changed", e);
 }
 
+static bool has_rpc_id(const struct event *e)
+{
+    return e->msg_count > 0 && e->msg[0].kind != RPC_NOTIFICATION && e->msg[0].kind != RPC_OTHER;
+}
+
+/*
+ * The same content under another id: a message with a JSON-RPC id cannot be another one; equal
+ * notifications can, unless two or more in a row repeat what the stream had.
+ */
+bool event_renamed(const struct session *s, const struct event *e)
+{
+    const struct event *o = event_at(s, e->new_id_of);
+    const struct leg *l = s->leg[e->leg];
+
+    if (!o)
+        return false;
+    if (has_rpc_id(e))
+        return true;
+    const struct event *next = leg_event_after(s, l, e->index);
+    const struct event *n = next ? event_at(s, next->new_id_of) : NULL;
+    if (n && n->index > o->index)
+        return true;
+    for (const struct event *p = leg_event_after(s, l, NONE); p && p->index < e->index;
+         p = leg_event_after(s, l, p->index)) {
+        const struct event *q = event_at(s, p->new_id_of);
+        if (q && q->index < o->index && p->next_in_leg == e->index)
+            return true;
+    }
+    return false;
+}
+
 static void see_event(struct walk *w, const struct event *e)
 {
     struct resumption *r = w->r;
-    uint32_t stands_for = e->new_id_of != NONE ? e->new_id_of : e->first;
+    bool renamed = event_renamed(w->s, e);
+    uint32_t stands_for = renamed ? e->new_id_of : e->first;
     struct brief b = { .stream = NONE, .ordinal = NONE };
     struct slice after = w->last_numbered ? w->last_numbered->id : r->cursor;
 
@@ -337,8 +369,8 @@ static void see_event(struct walk *w, const struct event *e)
         return;
     }
     if (stands_for != e->index) {
-        if (e->new_id_of != NONE)
-            fault_add(r, RF_NEW_ID, NULL);
+        if (renamed)
+            fault_add(r, RF_NEW_ID, "replay-new-id");
         if (!event_brief(w->s, stands_for, &b))
             return;
         const struct event *o = event_at(w->s, stands_for);
@@ -353,7 +385,7 @@ static void see_event(struct walk *w, const struct event *e)
             if (at != NONE)
                 see_known(w, e, stands_for, at);
         }
-        if (e->new_id_of == NONE)
+        if (!renamed)
             w->last_numbered = e;
         return;
     }

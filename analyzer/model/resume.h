@@ -13,9 +13,4 @@ void fault_add(struct resumption *r, unsigned fault, const char *rule);
 /* The same, and the event at which the replay went wrong, if it is the first. */
 void fault_at(struct resumption *r, unsigned fault, const char *rule, const struct event *e);
 
-/* did.c: words of a refusal. */
-bool refusal_names_cursor(const struct exch *x);
-bool refusal_names_session(const struct exch *x);
-bool session_refused(const struct session *s, const struct exch *x);
-
 #endif

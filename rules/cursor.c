@@ -1,0 +1,836 @@
+/* cursor.c - RULES.md section 1: the cursor that the client claimed to have. */
+#include "rule.h"
+
+#define ABC (ERA_A | ERA_B | ERA_C)
+
+/* Bytes that a host acknowledged this shortly before a reset may never have been read. */
+#define UNREAD_MARGIN (200 * NS_PER_MS)
+
+static const char *break_number(const struct resumption *r)
+{
+    const struct session *s = r->session;
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < s->resumption_count; i++)
+        n += s->resumption[i] != r && s->resumption[i]->stream == r->stream &&
+             s->resumption[i]->exch < r->exch;
+    return n ? "a later break of the stream" : "the first break of the stream";
+}
+
+/* ---- cursor-dropped ---- */
+
+static bool ended_by_server(const struct leg *l)
+{
+    return l->ended && (l->end == END_FIN || l->end == END_RST || l->end == END_COMPLETE);
+}
+
+/* The stream's last committed id, or NULL. */
+static const struct event *committed_id(const struct session *s, const struct stream *st, int64_t t)
+{
+    const struct event *last = NULL;
+
+    for (uint32_t i = 0; i < st->leg_count; i++) {
+        const struct leg *l = s->leg[st->leg[i]];
+        if (l->begin.time >= t)
+            break;
+        if (l->id_reset)
+            last = NULL;
+        const struct event *e = event_at(s, l->last_id);
+        if (e && event_delivered(s, e))
+            last = e;
+    }
+    return last;
+}
+
+static bool resumed_after(const struct session *s, const struct stream *st, int64_t t)
+{
+    for (uint32_t i = 0; i < s->resumption_count; i++) {
+        const struct resumption *r = s->resumption[i];
+        if (r->stream == st->index && s->exch[r->exch]->first.time > t)
+            return true;
+    }
+    return false;
+}
+
+static bool has_outstanding(const struct session *s, const struct stream *st, int64_t t)
+{
+    for (uint32_t i = 0; i < s->request_count; i++) {
+        if (s->request[i]->stream == st->index && request_outstanding(s, s->request[i], t))
+            return true;
+    }
+    return false;
+}
+
+/* Broken, with a cursor, with something left to come, and no leg of it open. */
+static bool waits_for_reconnect(const struct session *s, const struct stream *st, int64_t t)
+{
+    uint32_t at = stream_leg_before(s, st, t);
+    const struct leg *l;
+
+    if (at == NONE || !committed_id(s, st, t))
+        return false;
+    l = s->leg[at];
+    if (!ended_by_server(l) || l->end_at.time >= t || l->gaps > 0)
+        return false;
+    return st->kind == STREAM_STANDALONE || has_outstanding(s, st, t);
+}
+
+static const struct stream *reconnected_without(const struct session *s, const struct exch *x)
+{
+    const struct stream *own = x->leg == NONE ? NULL : s->stream[s->leg[x->leg]->stream];
+    const struct stream *listening = NULL;
+    const struct stream *post = NULL;
+
+    for (uint32_t i = 0; i < s->stream_count; i++) {
+        const struct stream *st = s->stream[i];
+        if (st == own || stream_leg_before(s, st, x->first.time) == NONE)
+            continue;
+        if (st->kind == STREAM_STANDALONE)
+            listening = st; /* the newest is the one to reopen */
+        else if (waits_for_reconnect(s, st, x->first.time) && !resumed_after(s, st, x->first.time))
+            post = st;
+    }
+    if (listening && waits_for_reconnect(s, listening, x->first.time))
+        return listening;
+    /* A listening GET that never carried an id was the same reconnect before. */
+    if (listening && committed_id(s, listening, x->first.time))
+        return NULL;
+    if (listening && !post)
+        return NULL;
+    if (listening && s->leg[listening->leg[0]]->begin.time < s->leg[post->leg[0]]->begin.time)
+        return NULL;
+    return post;
+}
+
+static bool plain_get(const struct exch *x)
+{
+    return x->has_request && x->method == HTTP_METHOD_GET && x->cursor.len == 0 &&
+           x->era != ERA_D && x->era != ERA_L;
+}
+
+static void check_dropped(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->exch_count; i++) {
+        const struct exch *x = s->exch[i];
+        const struct stream *st = plain_get(x) ? reconnected_without(s, x) : NULL;
+        if (!st)
+            continue;
+        const struct event *e = committed_id(s, st, x->first.time);
+        const struct leg *l = s->leg[stream_leg_before(s, st, x->first.time)];
+        struct finding *f = finding_add(run, s);
+        f->stream = st->index;
+        f->event_id = e->id;
+        f->party = PARTY_CLIENT;
+        f->certainty = st->kind == STREAM_STANDALONE ? CERTAINTY_PROVEN : CERTAINTY_LIKELY;
+        finding_message(
+            run, f,
+            "the %s stream had given the client the id %s and was then %s; the reconnect "
+            "carries no Last-Event-ID (%s)",
+            st->kind == STREAM_STANDALONE ? "listening" : "POST", run_id(run, e->id),
+            l->end == END_COMPLETE ? "closed by the server" : "cut",
+            l->number > 1 ? "a later break of the stream" : "its first break");
+        finding_frame(run, f, x->first, "GET without Last-Event-ID");
+        finding_frame(run, f, e->at, "the last whole event with an id: %s", run_id(run, e->id));
+        finding_frame(run, f, l->end_at, "the leg before ends (%s)", end_kind_text(l->end));
+    }
+}
+
+/* ---- cursor-behind, -frozen, -regressed, -not-advanced ---- */
+
+/* Was the event read for certain before its leg broke? */
+static bool surely_read(const struct session *s, const struct event *e)
+{
+    const struct leg *l = s->leg[e->leg];
+    int64_t at = e->acked.time ? e->acked.time : e->at.time;
+
+    for (uint32_t i = 0; i < l->silence_count; i++) {
+        if (l->silence[i].window_closed && l->silence[i].until.time >= e->at.time)
+            return false;
+    }
+    if (l->end == END_FIN || l->end == END_COMPLETE)
+        return true;
+    return l->ended && l->end_at.time - at >= UNREAD_MARGIN;
+}
+
+/* The newest event of the stream that the client had read beyond its cursor, priming and such aside
+ * when `messages`. */
+static const struct event *newest_read(const struct resumption *r, bool messages)
+{
+    const struct session *s = r->session;
+    const struct event *best = NULL;
+
+    if (r->stream == NONE || r->cursor_ordinal == NONE || r->mangled)
+        return NULL;
+    int64_t t = s->exch[r->exch]->first.time;
+    const struct stream *st = s->stream[r->stream];
+    for (uint32_t o = r->cursor_ordinal + 1; o < st->count; o++) {
+        const struct event *e = st->order[o] == NONE ? NULL : event_at(s, st->order[o]);
+        if (!e || !e->has_id || e->id.len == 0 || e->at.time >= t || e->leg == r->leg)
+            continue;
+        if (messages && (e->priming || !e->dispatched))
+            continue;
+        if (event_delivered(s, e) && surely_read(s, e))
+            best = e;
+    }
+    return best;
+}
+
+static uint32_t ordinal_of_id(const struct session *s, struct slice id)
+{
+    struct brief b;
+
+    return id.ptr && event_brief(s, event_by_id(s, id), &b) ? b.ordinal : NONE;
+}
+
+/* By the log, had a newer id been stored? Without a log, true: the wire alone speaks. */
+static bool log_allows_lag(const struct resumption *r, bool *ret_stored)
+{
+    const struct session *s = r->session;
+    uint32_t stored = ordinal_of_id(s, r->stored_cursor);
+
+    *ret_stored = stored != NONE && stored > r->cursor_ordinal;
+    return !s->has_log || *ret_stored;
+}
+
+static const struct resumption *earlier_on_stream(const struct resumption *r)
+{
+    const struct session *s = r->session;
+    const struct resumption *best = NULL;
+
+    for (uint32_t i = 0; i < s->resumption_count; i++) {
+        const struct resumption *p = s->resumption[i];
+        if (p == r)
+            break;
+        if (p->stream == r->stream && p->cursor_ordinal != NONE)
+            best = p;
+    }
+    return best;
+}
+
+static bool leg_gave_newer(const struct resumption *p)
+{
+    const struct session *s = p->session;
+
+    if (p->leg == NONE)
+        return false;
+    const struct leg *l = s->leg[p->leg];
+    for (const struct event *e = leg_event_after(s, l, NONE); e;
+         e = leg_event_after(s, l, e->index)) {
+        if (e->has_id && e->id.len > 0 && e->ordinal != NONE && e->ordinal > p->cursor_ordinal &&
+            event_delivered(s, e) && surely_read(s, e))
+            return true;
+    }
+    return false;
+}
+
+static bool is_frozen(const struct resumption *r)
+{
+    const struct resumption *p = earlier_on_stream(r);
+
+    return p && slice_eq(p->cursor, r->cursor) && leg_gave_newer(p);
+}
+
+static bool is_regressed(const struct resumption *r)
+{
+    const struct resumption *p = earlier_on_stream(r);
+
+    return p && r->cursor_ordinal != NONE && r->cursor_ordinal < p->cursor_ordinal &&
+           !r->session->epoch;
+}
+
+static void lag_frames(struct rule_run *run, struct finding *f, const struct resumption *r,
+                       const struct event *e)
+{
+    const struct session *s = r->session;
+
+    finding_frame(run, f, s->exch[r->exch]->first, "GET with Last-Event-ID: %s",
+                  run_id(run, r->cursor));
+    finding_frame(run, f, e->at, "last byte of event %s", run_id(run, e->id));
+    finding_frame(run, f, e->acked, "the client's host acknowledges it");
+    if (r->stored_entry != NONE)
+        finding_log(run, f, r->stored_entry, "the last id that was stored as the cursor");
+}
+
+static void check_behind(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->resumption_count; i++) {
+        const struct resumption *r = s->resumption[i];
+        const struct event *e = newest_read(r, true);
+        bool stored;
+        if (!e || !log_allows_lag(r, &stored) || is_frozen(r) || is_regressed(r))
+            continue;
+        struct finding *f = finding_add(run, s);
+        finding_on_resumption(run, f, r);
+        f->party = PARTY_CLIENT;
+        f->event_id = e->id;
+        if (stored)
+            f->severity = SEV_ERROR;
+        f->certainty = stored || e->acked.time ? CERTAINTY_PROVEN : CERTAINTY_LIKELY;
+        finding_message(run, f,
+                        "Last-Event-ID is %s, though %s had been completely delivered%s%s (%s)",
+                        run_id(run, r->cursor), run_id(run, e->id),
+                        e->acked.time ? ", acknowledged by the client's host" : "",
+                        stored ? ", and a newer id stored by the log" : "", break_number(r));
+        lag_frames(run, f, r, e);
+    }
+}
+
+static void check_frozen(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->resumption_count; i++) {
+        const struct resumption *r = s->resumption[i];
+        const struct event *e = newest_read(r, false);
+        bool stored;
+        if (!e || !is_frozen(r) || !log_allows_lag(r, &stored))
+            continue;
+        struct finding *f = finding_add(run, s);
+        finding_on_resumption(run, f, r);
+        f->party = PARTY_CLIENT;
+        f->event_id = e->id;
+        finding_message(
+            run, f,
+            "the leg before was resumed with %s and delivered events up to %s, yet this "
+            "reconnect repeats the old cursor",
+            run_id(run, r->cursor), run_id(run, e->id));
+        lag_frames(run, f, r, e);
+    }
+}
+
+static void check_regressed(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->resumption_count; i++) {
+        const struct resumption *r = s->resumption[i];
+        const struct resumption *p = earlier_on_stream(r);
+        if (!is_regressed(r))
+            continue;
+        struct finding *f = finding_add(run, s);
+        finding_on_resumption(run, f, r);
+        f->party = PARTY_CLIENT;
+        finding_message(run, f,
+                        "this reconnect carries the cursor %s, an earlier one of the same "
+                        "stream carried %s, which is newer",
+                        run_id(run, r->cursor), run_id(run, p->cursor));
+        finding_frame(run, f, s->exch[r->exch]->first, "GET with Last-Event-ID: %s",
+                      run_id(run, r->cursor));
+        finding_frame(run, f, s->exch[p->exch]->first, "earlier GET with Last-Event-ID: %s",
+                      run_id(run, p->cursor));
+    }
+}
+
+static void check_not_advanced(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->resumption_count; i++) {
+        const struct resumption *r = s->resumption[i];
+        const struct event *e = newest_read(r, false);
+        if (!e || newest_read(r, true) || is_frozen(r))
+            continue;
+        struct finding *f = finding_add(run, s);
+        finding_on_resumption(run, f, r);
+        f->party = PARTY_CLIENT;
+        f->event_id = e->id;
+        finding_message(
+            run, f,
+            "the last committed id is %s, of an event %s; the client sent the older %s: its "
+            "parser does not move the cursor on such events",
+            run_id(run, e->id), e->dispatched ? "with empty data" : "without data",
+            run_id(run, r->cursor));
+        lag_frames(run, f, r, e);
+    }
+}
+
+/* ---- cursor-ahead ---- */
+
+static void check_ahead(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->resumption_count; i++) {
+        const struct resumption *r = s->resumption[i];
+        const struct event *e = event_at(s, r->cursor_event);
+        uint32_t tail = e ? NONE : leg_by_tail_id(s, r->cursor);
+        bool after_close =
+            e && !event_delivered(s, e) &&
+            (s->leg[e->leg]->end == END_CLIENT_FIN || s->leg[e->leg]->end == END_CLIENT_RST) &&
+            e->at.time > s->leg[e->leg]->end_at.time;
+        if (!(r->ahead && tail != NONE) && !after_close)
+            continue;
+        struct finding *f = finding_add(run, s);
+        finding_on_resumption(run, f, r);
+        f->party = PARTY_CLIENT;
+        finding_message(
+            run, f, "Last-Event-ID names %s, an event whose end never reached the client: %s",
+            run_id(run, r->cursor),
+            tail != NONE ? "its terminating blank line was not sent before the leg broke"
+                         : "it was sent after the client had closed the leg");
+        finding_frame(run, f, s->exch[r->exch]->first, "GET with Last-Event-ID: %s",
+                      run_id(run, r->cursor));
+        if (tail != NONE)
+            finding_frame(run, f, s->leg[tail]->tail_at, "the leg ends inside this event");
+        else
+            finding_frame(run, f, e->at, "last byte of the event, after the client's close");
+    }
+}
+
+/* ---- cursors that are not of this stream or session ---- */
+
+static void check_forged(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->resumption_count; i++) {
+        const struct resumption *r = s->resumption[i];
+        if (r->faults & RF_FORGOTTEN)
+            undecidable_add(run, s, r->stream, "cursor %s: %s", run_id(run, r->cursor),
+                            s->forgotten ? "it may be one of the oldest ids, which are no longer "
+                                           "remembered (--max-ids)"
+                                         : "not every earlier leg of the session is wholly in the "
+                                           "evidence");
+        if (!(r->faults & RF_FORGED))
+            continue;
+        struct finding *f = finding_add(run, s);
+        finding_on_resumption(run, f, r);
+        f->party = PARTY_CLIENT;
+        finding_message(run, f,
+                        "Last-Event-ID is %s, an id that the server never sent to this session",
+                        run_id(run, r->cursor));
+        finding_frame(run, f, s->exch[r->exch]->first, "GET with Last-Event-ID: %s",
+                      run_id(run, r->cursor));
+    }
+}
+
+static bool is_predecessor(const struct session *s, const struct session *o)
+{
+    unsigned steps = 0;
+
+    for (const struct session *p = s->replaces; p && steps++ < 1000; p = p->replaces) {
+        if (p == o)
+            return true;
+    }
+    return false;
+}
+
+static void foreign_owner_finding(struct rule_run *run, const struct resumption *r)
+{
+    const struct session *s = r->session;
+    const struct session *o = r->foreign_owner;
+    const struct event *e = event_at(o, event_by_id(o, r->cursor));
+    struct finding *f = finding_add(run, s);
+
+    finding_on_resumption(run, f, r);
+    f->party = PARTY_CLIENT;
+    finding_message(run, f, "the cursor %s was given out under session %s%s, not under %s",
+                    run_id(run, r->cursor), o->name,
+                    is_predecessor(s, o) ? ", which this one replaced" : "", s->name);
+    finding_frame(run, f, s->exch[r->exch]->first, "GET with Last-Event-ID: %s",
+                  run_id(run, r->cursor));
+    if (e)
+        finding_frame(run, f, e->at, "the event with this id, in session %s", o->name);
+}
+
+static void check_foreign_session(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->resumption_count; i++) {
+        const struct resumption *r = s->resumption[i];
+        if ((r->faults & RF_FOREIGN_CURSOR) && !is_predecessor(s, r->foreign_owner))
+            foreign_owner_finding(run, r);
+    }
+}
+
+static void check_after_change(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->resumption_count; i++) {
+        const struct resumption *r = s->resumption[i];
+        if ((r->faults & RF_FOREIGN_CURSOR) && is_predecessor(s, r->foreign_owner))
+            foreign_owner_finding(run, r);
+    }
+}
+
+/* The streams that are broken at t and wait for a reconnect; one: it, more or none: NULL. */
+static const struct stream *only_broken(const struct session *s, int64_t t)
+{
+    const struct stream *only = NULL;
+
+    for (uint32_t i = 0; i < s->stream_count; i++) {
+        if (!waits_for_reconnect(s, s->stream[i], t))
+            continue;
+        if (only)
+            return NULL;
+        only = s->stream[i];
+    }
+    return only;
+}
+
+static bool is_done(const struct session *s, const struct stream *st, int64_t t)
+{
+    uint32_t at = stream_leg_before(s, st, t);
+
+    if (at == NONE || st->kind != STREAM_POST || has_outstanding(s, st, t))
+        return false;
+    return s->leg[at]->end == END_COMPLETE && s->leg[at]->end_at.time < t;
+}
+
+static void check_foreign_stream(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->resumption_count; i++) {
+        const struct resumption *r = s->resumption[i];
+        int64_t t = s->exch[r->exch]->first.time;
+        const struct stream *x = r->stream == NONE ? NULL : only_broken(s, t);
+        if (!x || x->index == r->stream || !is_done(s, s->stream[r->stream], t) ||
+            resumed_after(s, x, t))
+            continue;
+        const struct event *e = committed_id(s, x, t);
+        struct finding *f = finding_add(run, s);
+        finding_on_resumption(run, f, r);
+        f->party = PARTY_CLIENT;
+        f->certainty = CERTAINTY_LIKELY;
+        finding_message(run, f,
+                        "the only stream that was broken is %s.%u (last id %s), but the cursor %s "
+                        "belongs to %s.%u, which had been answered and closed",
+                        s->name, x->index + 1, run_id(run, e->id), run_id(run, r->cursor), s->name,
+                        r->stream + 1);
+        finding_frame(run, f, s->exch[r->exch]->first, "GET with Last-Event-ID: %s",
+                      run_id(run, r->cursor));
+        finding_frame(run, f, e->at, "the last id of the broken stream");
+    }
+}
+
+/* Closing the old leg and opening the new one may cross by a moment. */
+#define LIVE_MARGIN NS_PER_SEC
+static void check_live(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->resumption_count; i++) {
+        const struct resumption *r = s->resumption[i];
+        const struct exch *x = s->exch[r->exch];
+        if (r->previous_leg == NONE || r->stream == NONE || (x->flags & RECF_HAR))
+            continue;
+        const struct leg *l = s->leg[r->previous_leg];
+        bool alive = l->last_byte.time > x->first.time + LIVE_MARGIN;
+        if (!leg_open_at(l, x->first.time + LIVE_MARGIN) || !alive)
+            continue;
+        struct finding *f = finding_add(run, s);
+        finding_on_resumption(run, f, r);
+        f->party = PARTY_CLIENT;
+        finding_message(
+            run, f,
+            "the stream of cursor %s still has an open leg, which goes on to carry bytes, "
+            "when this GET asks to resume it",
+            run_id(run, r->cursor));
+        finding_frame(run, f, x->first, "GET with Last-Event-ID: %s", run_id(run, r->cursor));
+        finding_frame(run, f, l->begin, "the leg that is still open began");
+        finding_frame(run, f, l->last_byte, "its last byte, later than the GET");
+    }
+}
+
+/* ---- the header itself ---- */
+
+static void check_on_post(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->exch_count; i++) {
+        const struct exch *x = s->exch[i];
+        if (x->method != HTTP_METHOD_POST || x->cursor.len == 0 || x->era == ERA_D)
+            continue;
+        struct finding *f = finding_add(run, s);
+        f->subject = "POST with Last-Event-ID";
+        f->cursor = x->cursor;
+        f->party = PARTY_CLIENT;
+        finding_message(run, f,
+                        "a POST carries Last-Event-ID: %s; streams are resumed by GET alone",
+                        run_id(run, x->cursor));
+        finding_frame(run, f, x->first, "POST with Last-Event-ID: %s", run_id(run, x->cursor));
+    }
+}
+
+static void check_not_reset(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->resumption_count; i++) {
+        const struct resumption *r = s->resumption[i];
+        if (r->previous_leg == NONE || !s->leg[r->previous_leg]->id_reset)
+            continue;
+        const struct leg *l = s->leg[r->previous_leg];
+        struct finding *f = finding_add(run, s);
+        finding_on_resumption(run, f, r);
+        f->party = PARTY_CLIENT;
+        finding_message(run, f,
+                        "the server had reset the last event id (an empty id), yet the reconnect "
+                        "sends %s",
+                        run_id(run, r->cursor));
+        finding_frame(run, f, s->exch[r->exch]->first, "GET with Last-Event-ID: %s",
+                      run_id(run, r->cursor));
+        for (const struct event *e = leg_event_after(s, l, NONE); e;
+             e = leg_event_after(s, l, e->index)) {
+            if (e->has_id && e->id.len == 0)
+                finding_frame(run, f, e->at, "event with an empty id");
+        }
+    }
+}
+
+static const char *mangled_how(const struct exch *x)
+{
+    if (x->flags & RECF_DUPLICATE_CURSOR)
+        return "the header stands twice";
+    if (x->flags & RECF_EMPTY_CURSOR)
+        return "the header is there, and empty";
+    return NULL;
+}
+
+static void check_mangled(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->exch_count; i++) {
+        const struct exch *x = s->exch[i];
+        const char *how = x->era == ERA_D ? NULL : mangled_how(x);
+        if (!how)
+            continue;
+        struct finding *f = finding_add(run, s);
+        finding_on_exch(run, f, x);
+        f->cursor = x->cursor;
+        f->party = PARTY_CLIENT;
+        finding_message(run, f, "Last-Event-ID is malformed: %s", how);
+        finding_frame(run, f, x->first, "the request");
+    }
+    for (uint32_t i = 0; i < s->resumption_count; i++) {
+        const struct resumption *r = s->resumption[i];
+        if (!r->mangled)
+            continue;
+        const struct event *e = event_at(s, r->cursor_event);
+        struct finding *f = finding_add(run, s);
+        finding_on_resumption(run, f, r);
+        f->party = PARTY_CLIENT;
+        if (e)
+            f->event_id = e->id;
+        finding_message(
+            run, f,
+            "Last-Event-ID %s is no id that the server sent; it equals %s after trimming, "
+            "percent or Latin-1 conversion",
+            run_id(run, r->cursor), e ? run_id(run, e->id) : "one of them");
+        finding_frame(run, f, s->exch[r->exch]->first, "GET with Last-Event-ID: %s",
+                      run_id(run, r->cursor));
+        if (e)
+            finding_frame(run, f, e->at, "the event whose id is meant");
+    }
+}
+
+static void check_removed(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->exch_count; i++) {
+        const struct exch *x = s->exch[i];
+        if (x->era != ERA_D || !x->cursor.ptr)
+            continue;
+        struct finding *f = finding_add(run, s);
+        finding_on_exch(run, f, x);
+        f->cursor = x->cursor;
+        f->party = PARTY_CLIENT;
+        finding_message(run, f,
+                        "Last-Event-ID in an exchange of revision 2026-07-28, which has no "
+                        "resumption: servers ignore it");
+        finding_frame(run, f, x->first, "request with Last-Event-ID: %s", run_id(run, x->cursor));
+    }
+}
+
+static const struct rule rules[] = {
+    {
+        .id = "cursor-dropped",
+        .severity = SEV_WARNING,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = ABC,
+        .summary =
+            "A reconnect carries no Last-Event-ID although the broken stream had given an id.",
+        .why = "Without the cursor the server takes the request for a new stream: what was sent in "
+               "between, and the response of an open request, is lost.",
+        .advice =
+            "Client: keep the last id per stream until a newer one arrives, also when a resumed "
+            "leg ends before it carried an id.",
+        .source = "MCP 2025-11-25, Transports > Resumability and Redelivery; WHATWG HTML 9.2.3",
+        .check = check_dropped,
+    },
+    {
+        .id = "cursor-behind",
+        .severity = SEV_WARNING,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = ABC,
+        .summary = "Last-Event-ID is older than the last event that had been completely delivered.",
+        .why = "The server will send events again that the client has had: each is a possible "
+               "duplicate effect.",
+        .advice = "Client: store the id of an event together with its effect, and resume with the "
+                  "newest stored id.",
+        .source =
+            "MCP 2025-11-25, Transports > Resumability: \"the ID of the last event it received\"",
+        .check = check_behind,
+    },
+    {
+        .id = "cursor-ahead",
+        .severity = SEV_ERROR,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = ABC,
+        .summary = "Last-Event-ID names an event that never reached the client whole.",
+        .why = "The server goes on after it, so nobody will ever send this event again.",
+        .advice =
+            "Client: move the cursor at the blank line that ends an event, not before; discard "
+            "an unterminated block at the end of a body.",
+        .source = "WHATWG HTML 9.2.6 (an unterminated block is discarded at the end of the stream)",
+        .check = check_ahead,
+    },
+    {
+        .id = "cursor-regressed",
+        .severity = SEV_WARNING,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = ABC,
+        .summary = "A later reconnect of a stream carries an older cursor than an earlier one.",
+        .why = "A cursor that goes back makes the server send events again.",
+        .advice =
+            "Client: never replace a stored cursor by an older one; look for two writers of the "
+            "cursor.",
+        .source = "MCP 2025-11-25, Transports > Resumability and Redelivery",
+        .check = check_regressed,
+    },
+    {
+        .id = "cursor-frozen",
+        .severity = SEV_WARNING,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = ABC,
+        .summary =
+            "A resumed leg delivered newer ids, yet the next reconnect repeats the old cursor.",
+        .why =
+            "Every further break replays from the same place: duplicates grow with each reconnect.",
+        .advice = "Client: take over the ids of resumed legs into the stored cursor.",
+        .source = "MCP 2025-11-25, Transports > Resumability and Redelivery",
+        .check = check_frozen,
+    },
+    {
+        .id = "cursor-forged",
+        .severity = SEV_ERROR,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = ABC,
+        .summary = "Last-Event-ID was never sent by the server to this session.",
+        .why = "Nothing that the server answers to it can be trusted to be a continuation.",
+        .advice = "Client: use only ids that were received on this session. Server: refuse unknown "
+                  "cursors with an error that says so.",
+        .source = "MCP 2025-11-25, Transports > Resumability and Redelivery",
+        .check = check_forged,
+    },
+    {
+        .id = "cursor-foreign-stream",
+        .severity = SEV_WARNING,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = ABC,
+        .summary = "The cursor belongs to another stream than the one that was broken.",
+        .why = "The broken stream is not resumed: its events stay undelivered.",
+        .advice = "Client: keep one cursor per stream, not one per transport.",
+        .source = "MCP 2025-11-25, Transports > Resumability (ids are cursors within one stream)",
+        .check = check_foreign_stream,
+    },
+    {
+        .id = "cursor-foreign-session",
+        .severity = SEV_ERROR,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = ABC,
+        .summary = "The cursor was delivered under another session id only.",
+        .why = "A server that honours it gives one session's messages to another.",
+        .advice =
+            "Client: bind cursors to their session. Server: look cursors up within the session.",
+        .source = "MCP 2025-11-25, Transports > Resumability (ids are unique within a session)",
+        .check = check_foreign_session,
+    },
+    {
+        .id = "cursor-after-session-change",
+        .severity = SEV_WARNING,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = ABC,
+        .summary = "A cursor of the old session is sent under the new session id.",
+        .why =
+            "The new session cannot honour it: what the old one still held is lost, or a number is "
+            "taken for another event.",
+        .advice =
+            "Client: drop all cursors when a new session begins, and fail what was outstanding.",
+        .source = "MCP 2025-11-25, Transports > Session Management",
+        .check = check_after_change,
+    },
+    {
+        .id = "cursor-on-live-stream",
+        .severity = SEV_WARNING,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_T,
+        .eras = ABC,
+        .summary =
+            "The stream that the cursor belongs to still has an open leg when the GET starts.",
+        .why = "Two legs of one stream are open: events may come twice, or be split between them.",
+        .advice = "Client: close the old leg before resuming, or wait for its end.",
+        .source = "MCP 2025-11-25, Transports > Multiple Connections; modelcontextprotocol#1847",
+        .check = check_live,
+    },
+    {
+        .id = "cursor-on-post",
+        .severity = SEV_WARNING,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = ABC,
+        .summary = "A POST carries Last-Event-ID.",
+        .why = "Streams are resumed by GET only: the header has no effect here, and some servers "
+               "refuse the request for it.",
+        .advice =
+            "Client: send Last-Event-ID on the GET that resumes a stream, and on nothing else.",
+        .source = "MCP 2025-11-25, Transports > Resumability: resumption is always via GET",
+        .check = check_on_post,
+    },
+    {
+        .id = "cursor-not-reset",
+        .severity = SEV_WARNING,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = ERA_L | ABC,
+        .summary =
+            "The server reset the last event id, the next reconnect still sends the old one.",
+        .why = "The server said that there is nothing to resume from; the old id asks for what it "
+               "gave "
+               "up.",
+        .advice = "Client: an empty id field empties the cursor; send no Last-Event-ID afterwards.",
+        .source =
+            "WHATWG HTML 9.2.6 (an empty id sets the last event ID to the empty string), 9.2.3",
+        .check = check_not_reset,
+    },
+    {
+        .id = "cursor-not-advanced",
+        .severity = SEV_INFO,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = ERA_L | ABC,
+        .summary =
+            "The last committed id came with empty or no data, and the client sent an older one.",
+        .why = "A parser that moves the cursor only on events with data re-reads what it had; "
+               "otherwise harmless.",
+        .advice = "Client: commit the id at the blank line, whether or not there was data.",
+        .source = "WHATWG HTML 9.2.6 (dispatch, step 1); FIELD: parsers differ on id-only blocks",
+        .check = check_not_advanced,
+    },
+    {
+        .id = "cursor-mangled",
+        .severity = SEV_WARNING,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = ERA_L | ABC,
+        .summary = "Last-Event-ID differs from the id it stands for, or is empty, or stands twice.",
+        .why = "A server that compares bytes does not find the event.",
+        .advice =
+            "Client: send the id's bytes unchanged (UTF-8). Server: use ids of visible ASCII.",
+        .source = "WHATWG HTML 9.2.3, 9.2.4; RFC 9110 5.5; whatwg/html#689, #7363",
+        .check = check_mangled,
+    },
+    {
+        .id = "cursor-in-removed-revision",
+        .severity = SEV_WARNING,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = ERA_D,
+        .summary = "Last-Event-ID in an exchange of a revision that has no resumption.",
+        .why = "The server ignores it: a broken stream is a lost request.",
+        .advice = "Client: issue the request again under a new id, if that is safe.",
+        .source = "MCP 2026-07-28, Streamable HTTP > Earlier Revisions; changelog, major 9",
+        .check = check_removed,
+    },
+};
+
+const struct rule_family rules_cursor = RULE_FAMILY("cursor", "The client's cursor", rules);
