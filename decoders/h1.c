@@ -13,6 +13,7 @@
  */
 #include "h1.h"
 
+#include "h1_head.h"
 #include "h1_sync.h"
 
 #include <stdlib.h>
@@ -22,7 +23,6 @@
 #include <http_parser.h>
 #undef http_method
 
-#define HEAD_MAX   ((size_t)128 << 10) /* http-parser stops at 80 KiB by itself */
 #define QUEUE_MAX  1024
 #define LATE_MAX   16
 #define NO_OFFSET  UINT64_MAX
@@ -62,15 +62,6 @@ struct late {
     uint64_t end;
 };
 
-/* Offsets into side.text, which moves as it grows. */
-struct field {
-    size_t name;
-    size_t name_len;
-    size_t value;
-    size_t value_len;
-    bool folded;
-};
-
 struct side {
     struct h1 *h;
     enum dir dir;
@@ -79,16 +70,7 @@ struct side {
     http_parser parser;
     const struct piece *piece; /* under the parser */
     struct place first;        /* of the message */
-    /* the head */
-    struct buf text; /* the target, then names and values */
-    size_t target_len;
-    struct field *field;
-    size_t count;
-    size_t cap;
-    struct http_header *header;
-    size_t header_cap;
-    bool in_value;
-    bool line_ended; /* the value's line is over: more of it is a fold */
+    struct h1_head head;
     bool skip_body;
     /* what the callbacks saw */
     bool head_done;
@@ -180,7 +162,12 @@ static void late_add(struct h1 *h, uint64_t serial, uint64_t end)
 /* Ends and frees p, which is in no queue any more. */
 static void pending_end(struct h1 *h, struct pending *p, enum end_kind kind, struct place at)
 {
-    const struct exchange_end_facts facts = { .kind = kind };
+    bool reset = kind == END_RST || kind == END_CLIENT_RST;
+    const struct exchange_end_facts facts = {
+        .kind = kind,
+        .middlebox = reset && h->conn->middlebox,
+        .truncated_capture = kind == END_OPEN && h->conn->truncated,
+    };
 
     if (h->request == p)
         h->request = NULL;
@@ -263,72 +250,18 @@ static struct pending *response_pair(struct h1 *h, struct place at)
 
 /* Heads. */
 
-static void head_clear(struct side *s)
-{
-    s->text.len = 0;
-    s->target_len = 0;
-    s->count = 0;
-    s->in_value = false;
-    s->line_ended = false;
-}
-
-static struct slice text_at(const struct side *s, size_t at, size_t len)
-{
-    return len == 0 ? SLICE_LIT("") : (struct slice){ s->text.ptr + at, len };
-}
-
-/* As slices; valid until the next head begins. */
-static void head_headers(struct side *s)
-{
-    if (s->header_cap < s->count) {
-        s->header_cap = s->cap;
-        s->header = mem_grow(s->header, s->header_cap * sizeof(*s->header));
-    }
-    for (size_t i = 0; i < s->count; i++) {
-        const struct field *f = &s->field[i];
-        s->header[i] =
-            (struct http_header){ .name = text_at(s, f->name, f->name_len),
-                                  .value = slice_trim(text_at(s, f->value, f->value_len)),
-                                  .folded = f->folded };
-    }
-}
-
-static struct slice header_value(const struct side *s, struct slice name)
-{
-    for (size_t i = 0; i < s->count; i++) {
-        if (slice_eq_nocase(s->header[i].name, name))
-            return s->header[i].value;
-    }
-    return (struct slice){ 0 };
-}
-
+/* RFC 9112 6.3, as http-parser followed it. */
 static unsigned head_flags(const struct side *s)
 {
-    struct slice length = { 0 };
-    unsigned flags = 0;
-    bool coded = false;
+    unsigned flags = h1_head_flags(&s->head);
 
-    for (size_t i = 0; i < s->count; i++) {
-        const struct http_header *f = &s->header[i];
-        if (f->folded)
-            flags |= RECF_OBS_FOLD;
-        if (slice_eq_nocase(f->name, SLICE_LIT("Transfer-Encoding")))
-            coded = true;
-        if (!slice_eq_nocase(f->name, SLICE_LIT("Content-Length")))
-            continue;
-        if (length.ptr && !slice_eq(length, f->value))
-            flags |= RECF_LENGTH_CONFLICT;
-        length = f->value;
-    }
-    if (length.ptr && coded)
-        flags |= RECF_TE_AND_CL;
     if (s->skip_body)
-        return flags;
+        return flags & ~(unsigned)RECF_LENGTH;
     if (s->parser.flags & F_CHUNKED)
         return flags | RECF_CHUNKED;
-    if (length.ptr && !coded)
-        return flags | RECF_LENGTH;
-    return s->dir == DIR_SERVER ? flags | RECF_UNTIL_CLOSE : flags;
+    if (s->dir == DIR_SERVER && !(flags & RECF_LENGTH))
+        return flags | RECF_UNTIL_CLOSE;
+    return flags;
 }
 
 static bool until_close(const struct side *s)
@@ -346,7 +279,7 @@ static void request_head(struct side *s, const struct http_head *base)
     if (!p)
         return; /* answered, and over, before it was sent to its end */
     head.method = slice_str(http_method_str(s->parser.method));
-    head.target = text_at(s, 0, s->target_len);
+    head.target = (struct slice){ s->head.text.ptr, s->head.target_len };
     if (p->pipelined)
         head.flags |= RECF_PIPELINED;
     p->is_head = s->parser.method == HTTP_HEAD;
@@ -390,9 +323,9 @@ static void response_head(struct side *s, const struct http_head *base)
 /* The head's last byte is the last of `bytes`. */
 static void head_end(struct side *s, const struct piece *bytes)
 {
-    head_headers(s);
-    const struct http_head head = { .header = s->header,
-                                    .count = s->count,
+    h1_head_done(&s->head);
+    const struct http_head head = { .header = s->head.header,
+                                    .count = s->head.count,
                                     .flags = head_flags(s),
                                     .first = s->first,
                                     .last = bytes->at,
@@ -439,7 +372,7 @@ static void upgrade(struct side *s, const struct piece *bytes)
 {
     struct h1 *h = s->h;
     struct pending *p = h->response;
-    struct slice protocol = header_value(s, SLICE_LIT("Upgrade"));
+    struct slice protocol = h1_head_get(&s->head, SLICE_LIT("Upgrade"));
 
     h->response = NULL;
     opened(h, p);
@@ -452,8 +385,8 @@ static void upgrade(struct side *s, const struct piece *bytes)
         return;
     }
     const struct http_head head = { .status = 101,
-                                    .header = s->header,
-                                    .count = s->count,
+                                    .header = s->head.header,
+                                    .count = s->head.count,
                                     .flags = p->unknown ? RECF_REQUEST_UNKNOWN : 0,
                                     .first = s->first,
                                     .last = bytes->at,
@@ -512,7 +445,7 @@ static int on_message_begin(http_parser *p)
 
     if (s->muted)
         return 0;
-    head_clear(s);
+    h1_head_clear(&s->head);
     s->first = s->piece->at;
     s->where = WHERE_HEAD;
     if (s->dir == DIR_CLIENT)
@@ -524,8 +457,7 @@ static int on_url(http_parser *p, const char *at, size_t len)
 {
     struct side *s = p->data;
 
-    s->target_len += len;
-    return buf_add(&s->text, span(at, len)) ? 0 : 1;
+    return h1_head_target(&s->head, span(at, len)) ? 0 : 1;
 }
 
 static int on_header_field(http_parser *p, const char *at, size_t len)
@@ -534,34 +466,20 @@ static int on_header_field(http_parser *p, const char *at, size_t len)
 
     if (s->muted || s->in_trailer)
         return 0;
-    /* A second Content-Length would be an error; head_flags() tells of it instead. */
+    /* A second Content-Length would be an error; h1_head_flags() tells of it instead. */
     p->flags &= (unsigned)~F_CONTENTLENGTH & 0xff;
-    if (s->in_value || s->count == 0) {
-        GROW(s->field, s->count, s->cap);
-        s->field[s->count++] = (struct field){ .name = s->text.len };
-        s->in_value = false;
-    }
-    s->field[s->count - 1].name_len += len;
-    return buf_add(&s->text, span(at, len)) ? 0 : 1;
+    return h1_head_name(&s->head, span(at, len)) ? 0 : 1;
 }
 
 static int on_header_value(http_parser *p, const char *at, size_t len)
 {
     struct side *s = p->data;
+    /* Before the end of the input it is the line's end that stops a value. */
+    const uint8_t *end = s->piece->data.ptr + s->piece->data.len;
 
-    if (s->muted || s->in_trailer || s->count == 0)
+    if (s->muted || s->in_trailer)
         return 0;
-    struct field *f = &s->field[s->count - 1];
-    if (!s->in_value) {
-        f->value = s->text.len;
-        s->in_value = true;
-        s->line_ended = false;
-    }
-    f->folded |= s->line_ended && len > 0; /* its blanks are in the bytes */
-    /* Before the end of the input it was the line's end that stopped the value. */
-    s->line_ended = (const uint8_t *)at + len < s->piece->data.ptr + s->piece->data.len;
-    f->value_len += len;
-    return buf_add(&s->text, span(at, len)) ? 0 : 1;
+    return h1_head_value(&s->head, span(at, len), (const uint8_t *)at + len < end) ? 0 : 1;
 }
 
 static bool has_no_body(const struct pending *p, const http_parser *parser)
@@ -1149,9 +1067,7 @@ static void h1_close(void *self, enum dir dir, enum close_kind kind, struct plac
 
 static void side_release(struct side *s)
 {
-    buf_release(&s->text);
-    free(s->field);
-    free(s->header);
+    h1_head_release(&s->head);
     h1_sync_release(&s->sync);
 }
 
@@ -1183,7 +1099,7 @@ static void side_init(struct side *s, struct h1 *h, enum dir dir)
 {
     s->h = h;
     s->dir = dir;
-    buf_init(&s->text, HEAD_MAX);
+    h1_head_init(&s->head);
     h1_sync_init(&s->sync);
     parser_reset(s);
 }
@@ -1216,4 +1132,9 @@ bool h1_is_request(struct slice s)
 bool h1_is_response(struct slice s)
 {
     return s.len > 0 && h1_match_start(DIR_SERVER, s) != H1_MATCH_NO;
+}
+
+bool h1_is_chunks(struct slice s)
+{
+    return h1_match_chunks(s);
 }

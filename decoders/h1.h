@@ -23,5 +23,7 @@ struct layer h1_new(struct exchanges *all, const struct conn *conn, uint64_t con
  * decide, as long as they fit ("PO"). */
 bool h1_is_request(struct slice s);
 bool h1_is_response(struct slice s);
+/* Or like chunks of a body, from the first on (a stream that the capture joins late)? */
+bool h1_is_chunks(struct slice s);
 
 #endif

@@ -123,6 +123,29 @@ static enum h1_match match_size_line(struct slice s, size_t *ret_size, size_t *r
     return H1_MATCH_YES;
 }
 
+/* After a chunk's data: CRLF, and then the next size line, as far as the bytes go. */
+static bool match_chunk_end(struct slice s)
+{
+    size_t size;
+    size_t len;
+
+    if (!slice_starts(s, SLICE_LIT("\r\n")))
+        return false;
+    s.ptr += 2;
+    s.len -= 2;
+    return s.len == 0 || match_size_line(s, &size, &len) != H1_MATCH_NO;
+}
+
+bool h1_match_chunks(struct slice s)
+{
+    size_t size;
+    size_t len;
+
+    if (s.len == 0 || match_size_line(s, &size, &len) != H1_MATCH_YES || s.len - len < size + 2)
+        return false;
+    return match_chunk_end((struct slice){ s.ptr + len + size, s.len - len - size });
+}
+
 void h1_sync_init(struct h1_sync *s)
 {
     *s = (struct h1_sync){ 0 };
@@ -172,16 +195,12 @@ static bool claims_check(struct h1_sync *s, size_t *ret_at)
 {
     for (size_t i = 0; i < s->claims;) {
         struct h1_claim c = s->claim[i];
-        size_t size;
-        size_t len;
 
         if (s->bytes.len < c.end + 2) {
             i++;
             continue;
         }
-        if (crlf_at(s, c.end) &&
-            (s->bytes.len == c.end + 2 ||
-             match_size_line(from(s, c.end + 2), &size, &len) != H1_MATCH_NO)) {
+        if (match_chunk_end(from(s, c.end))) {
             *ret_at = c.at;
             return true;
         }

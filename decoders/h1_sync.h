@@ -26,6 +26,9 @@ enum h1_match {
 /* Is this the start of a request (DIR_CLIENT), or of a response? */
 enum h1_match h1_match_start(enum dir dir, struct slice s);
 
+/* Is this a chunk that ends as its size line says, with a size line behind it or nothing? */
+bool h1_match_chunks(struct slice s);
+
 /* Bytes of a start that decide, at most: what a caller has to keep of a MAYBE. */
 #define H1_START_MAX 16
 

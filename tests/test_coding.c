@@ -125,21 +125,26 @@ static void encode_all(struct buf *out, const char *const how[3])
     }
 }
 
+static void check_trip(const char *value, struct slice coded, size_t cut, enum coding_status end)
+{
+    struct buf out;
+
+    buf_init(&out, 1 << 16);
+    enum coding_status st = decode(value, coded, cut, &out);
+    if (!slice_eq(buf_slice(&out), SLICE_LIT(FIRST SECOND)) || st != end)
+        fail_msg("%s, cut at %zu: status %d, \"" SLICE_FMT "\"", value, cut, st,
+                 SLICE_ARG(buf_slice(&out)));
+    buf_release(&out);
+}
+
 static void test_round_trips_at_every_cut(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(trips); i++) {
         struct buf coded;
         encode_all(&coded, trips[i].how);
-        for (size_t cut = 0; cut <= coded.len; cut++) {
-            struct buf out;
-            buf_init(&out, 1 << 16);
-            enum coding_status st = decode(trips[i].value, buf_slice(&coded), cut, &out);
-            if (!slice_eq(buf_slice(&out), SLICE_LIT(FIRST SECOND)) || st != trips[i].end)
-                fail_msg("%s, cut at %zu: status %d, \"" SLICE_FMT "\"", trips[i].value, cut, st,
-                         SLICE_ARG(buf_slice(&out)));
-            buf_release(&out);
-        }
+        for (size_t cut = 0; cut <= coded.len; cut++)
+            check_trip(trips[i].value, buf_slice(&coded), cut, trips[i].end);
         buf_release(&coded);
     }
 }

@@ -28,6 +28,7 @@ struct play {
     size_t cut; /* every segment of cut_dir is cut here too */
     enum dir cut_dir;
     struct h1_upgrade upgrade;
+    bool sealed;
 };
 
 static struct place play_at(const struct play *p)
@@ -43,9 +44,11 @@ static void play_bytes(struct play *p, enum dir dir, const uint8_t *ptr, size_t 
     /* A block of its own lets ASan see reads past the end. */
     uint8_t *own = mem_alloc(len);
     memcpy(own, ptr, len);
-    p->layer.ops->data(
-        p->layer.self, dir,
-        (struct piece){ .data = { own, len }, .at = play_at(p), .tcp_end = p->offset[dir] });
+    p->layer.ops->data(p->layer.self, dir,
+                       (struct piece){ .data = { own, len },
+                                       .at = play_at(p),
+                                       .tcp_end = p->offset[dir],
+                                       .sealed = p->sealed });
     free(own);
 }
 
@@ -602,10 +605,185 @@ static void test_dialogues(void **state)
         check(cases[i].name, cases[i].script, cases[i].want);
 }
 
+static void expect(struct play *p, const char *script, const char *want)
+{
+    play_script(p, script);
+    assert_string_equal(exchange_log_text(p->log), want);
+    play_free(p);
+}
+
+/* No byte of a sealed piece is there before all of it is. */
+static void test_sealed_pieces(void **state)
+{
+    struct play p;
+
+    (void)state;
+    play_init(&p);
+    p.sealed = true;
+    expect(&p,
+           "< HTTP/1.1 200 OK\n<\n< a|\n" /* nobody asked, which is as good here */
+           "! fin server\n",
+           "#0 note: response without a request\n"
+           "#1 answer 200 until-close request-unknown @20\n"
+           "#1 receives \"a\" @20\n#1 end: complete\n");
+}
+
+static void test_places(void **state)
+{
+    struct play p;
+
+    (void)state;
+    play_init(&p);
+    p.log->frames = true;
+    expect(&p,
+           "> GET / HTTP/1.1\n! cut\n>\n"
+           "< HTTP/1.1 200 OK\n! cut\n< Content-Length: 2\n<\n! cut\n< a|\n! cut\n< b|\n"
+           "! ack 42\n" REQUEST CHUNKED "! fin client\n< 1\n< x\n! rst server\n",
+           "#1 asks GET / @18 in 2\n#1 asked in 2\n"
+           "#1 answer 200 length @38 in 4\n   Content-Length=2\n"
+           "#1 receives \"ab\" @40\n#1 end: complete in 6\n"
+           "#1 late ack @42 in 7\n"
+           "#2 asks GET /mcp @48 in 8\n   Host=a\n#2 asked in 8\n"
+           "#2 answer 200 chunked @87 in 9\n   Transfer-Encoding=chunked\n"
+           "#2 receives \"x\" @91\n"
+           "#2 end: client-fin in 10\n");
+}
+
+/* What takes over from h1 in the test below: writes down what it gets. */
+static void next_data(void *self, enum dir dir, struct piece piece)
+{
+    log_printf(self, "next %s \"" SLICE_FMT "\"\n", dir == DIR_CLIENT ? "sends" : "receives",
+               SLICE_ARG(piece.data));
+}
+
+static void next_gap(void *self, enum dir dir, uint64_t len, struct place at)
+{
+    (void)dir;
+    (void)at;
+    log_printf(self, "next gap of %d\n", (int)len);
+}
+
+static void next_ack(void *self, enum dir dir, uint64_t tcp_offset, struct place at)
+{
+    (void)dir;
+    (void)at;
+    log_printf(self, "next ack @%d\n", (int)tcp_offset);
+}
+
+static void next_silence(void *self, enum dir dir, const struct silence *s)
+{
+    (void)dir;
+    (void)s;
+    log_printf(self, "next silence\n");
+}
+
+static void next_close(void *self, enum dir dir, enum close_kind kind, struct place at)
+{
+    (void)dir;
+    (void)kind;
+    (void)at;
+    log_printf(self, "next close\n");
+}
+
+static void next_finish(void *self, struct place at)
+{
+    (void)at;
+    log_printf(self, "next finish\n");
+}
+
+static struct layer take(void *ctx, struct slice protocol, struct exchange *pending)
+{
+    static const struct layer_ops ops = { "next",       next_data,  next_gap,   next_ack,
+                                          next_silence, next_close, next_finish };
+    const struct exchange_end_facts facts = { .kind = END_COMPLETE };
+    struct exchanges *all = pending->all;
+
+    log_printf(all, "upgrade to " SLICE_FMT "\n", SLICE_ARG(protocol));
+    exchange_end(pending, &facts, (struct place){ 0 });
+    return (struct layer){ &ops, ctx };
+}
+
+static void test_upgrade_hands_everything_on(void **state)
+{
+    struct play p;
+
+    (void)state;
+    play_init(&p);
+    p.upgrade = (struct h1_upgrade){ take, p.log };
+    expect(&p,
+           "> GET / HTTP/1.1\n> Upgrade: h2c\n>\n"
+           "< HTTP/1.1 101 Switching\n< Connection: Upgrade\n< Upgrade: h2c\n<\n< one|\n"
+           "> two|\n! ack 5\n! silence\n! gap server 7\n! fin client\n",
+           "#1 asks GET / @32\n   Upgrade=h2c\n#1 asked\n"
+           "upgrade to h2c\n#1 end: complete\n"
+           "next receives \"one\"\nnext sends \"two\"\nnext ack @5\nnext silence\n"
+           "next gap of 7\nnext close\nnext finish\n");
+}
+
+/* A head that never ends is given up at a ceiling, not collected. */
+static void test_endless_head(void **state)
+{
+    struct play p;
+    struct buf line;
+
+    (void)state;
+    play_init(&p);
+    buf_init(&line, 1u << 20);
+    assert_true(buf_add(&line, SLICE_LIT("> GET / HTTP/1.1\n")));
+    for (int i = 0; i < 20000; i++)
+        assert_true(buf_add(&line, SLICE_LIT("> Name: value\n")));
+    assert_true(buf_add(&line, (struct slice){ (const uint8_t *)"", 1 }));
+    expect(&p, (const char *)line.ptr,
+           "#1 note: too many header bytes seen; overflow detected\n#1 end: open\n");
+    buf_release(&line);
+}
+
+/* Whatever looks like the start of a head or of chunks to who has to find out what is spoken. */
+static void test_first_bytes(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *is; /* of q(uestion), a(nswer), c(hunks) */
+    } firsts[] = {
+        { "GET / HTTP/1.1\r\n", "q" },
+        { "POST http://a/b HTTP/1.0\n", "q" },
+        { "OPTIONS * HTTP/1.1", "q" },
+        { "PO", "q" },
+        { "GET / HTCPCP/1.0\r\n", "" },
+        { "PRI * HTTP/2.0\r\n", "" },
+        { "GET\t/", "" },
+        { "HTTP/1.1 200 OK\r\n", "a" },
+        { "HTTP/1.0 404", "a" },
+        { "HTTP/1.", "a" },
+        { "H", "qa" }, /* HEAD */
+        { "HTTP/2 200", "" },
+        { "HTTP/1.1 OK", "" },
+        { "3\r\nabc\r\n", "c" },
+        { "3;a=b\r\nabc\r\nA", "c" },
+        { "0\r\n\r\n", "c" },
+        { "3\r\nabcd\r\n", "" },
+        { "3\r\nabc\r\nx", "" },
+        { "fffffffff\r\n", "" },
+        { "SSH-2.0", "" },
+        { "", "" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(firsts); i++) {
+        struct slice s = slice_str(firsts[i].text);
+        if (h1_is_request(s) != (strchr(firsts[i].is, 'q') != NULL) ||
+            h1_is_response(s) != (strchr(firsts[i].is, 'a') != NULL) ||
+            h1_is_chunks(s) != (strchr(firsts[i].is, 'c') != NULL))
+            fail_msg("%s", firsts[i].text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_dialogues),
+        cmocka_unit_test(test_dialogues),    cmocka_unit_test(test_sealed_pieces),
+        cmocka_unit_test(test_places),       cmocka_unit_test(test_upgrade_hands_everything_on),
+        cmocka_unit_test(test_endless_head), cmocka_unit_test(test_first_bytes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
