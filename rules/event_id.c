@@ -1,0 +1,309 @@
+/* event_id.c - RULES.md section 3: event ids. */
+#include "rule.h"
+
+#define ABC (ERA_A | ERA_B | ERA_C)
+
+static bool resumed(const struct session *s, const struct event *e)
+{
+    return s->leg[e->leg]->resumed;
+}
+
+static bool in_era(const struct session *s, const struct event *e, unsigned eras)
+{
+    enum era era = leg_exch(s, s->leg[e->leg])->era;
+
+    return era == ERA_UNKNOWN || (era & eras);
+}
+
+static void frame_both(struct rule_run *run, struct finding *f, const struct session *s,
+                       const struct event *e, uint32_t other)
+{
+    const struct event *o = event_at(s, other);
+
+    finding_frame(run, f, e->at, "event %s", run_id(run, e->id));
+    if (o)
+        finding_frame(run, f, o->at, "another event with this id");
+}
+
+static void check_reused(struct rule_run *run, const struct session *s)
+{
+    if (!s->ids_reused || s->epoch)
+        return;
+    for (uint32_t i = 0; i < s->event_count; i++) {
+        const struct event *e = event_at(s, i);
+        if (!e || e->same_id == NONE || e->first != e->index || e->stripped || !in_era(s, e, ABC))
+            continue;
+        const struct event *o = event_at(s, e->same_id);
+        if (o && o->priming && e->priming)
+            continue;
+        if (resumed(s, e) && o && o->stream == e->stream)
+            continue; /* within a replay: replay-payload-changed */
+        struct finding *f = finding_add(run, s);
+        f->event_id = e->id;
+        f->subject = run_id(run, e->id);
+        f->party = PARTY_SERVER;
+        f->stream = e->stream;
+        finding_message(
+            run, f,
+            "the id %s stands on two different events of the session: as a cursor it would be "
+            "ambiguous",
+            run_id(run, e->id));
+        frame_both(run, f, s, e, e->same_id);
+    }
+}
+
+/* Where the ids start again, and the last id before that. */
+static void check_epoch(struct rule_run *run, const struct session *s)
+{
+    const struct event *at = NULL;
+    const struct resumption *r = NULL;
+
+    for (uint32_t i = 0; s->epoch && i < s->event_count && !at; i++) {
+        const struct event *e = event_at(s, i);
+        if (e && e->same_id != NONE && e->first == e->index && !e->stripped)
+            at = e;
+    }
+    if (!at)
+        return;
+    for (uint32_t i = 0; i < s->resumption_count && !r; i++) {
+        if (s->resumption[i]->faults & RF_EPOCH)
+            r = s->resumption[i];
+    }
+    struct finding *f = finding_add(run, s);
+    if (r)
+        finding_on_resumption(run, f, r);
+    f->event_id = at->id;
+    f->stream = r ? f->stream : at->stream;
+    f->party = PARTY_SERVER;
+    finding_message(
+        run, f, "the event ids start again within the session: %s is given to another event%s%s",
+        run_id(run, at->id), r ? "; the cursor points into another epoch: " : "",
+        r ? run_id(run, r->cursor) : "");
+    if (r)
+        finding_frame(run, f, s->exch[r->exch]->first, "GET with Last-Event-ID: %s",
+                      run_id(run, r->cursor));
+    frame_both(run, f, s, at, at->same_id);
+}
+
+/* The trailing number of an id, for schemes that are proven to count. */
+static bool number_of(struct slice id, struct slice *ret_rest, uint64_t *ret)
+{
+    size_t n = id.len;
+
+    while (n > 0 && id.ptr[n - 1] >= '0' && id.ptr[n - 1] <= '9')
+        n--;
+    *ret_rest = (struct slice){ id.ptr, n };
+    return slice_u64((struct slice){ id.ptr + n, id.len - n }, UINT64_MAX, ret);
+}
+
+static void back_step(struct rule_run *run, const struct session *s, const struct event *p,
+                      const struct event *e)
+{
+    struct slice a;
+    struct slice b;
+    uint64_t na;
+    uint64_t nb;
+
+    if (!number_of(p->id, &a, &na) || !number_of(e->id, &b, &nb) || !slice_eq(a, b) || nb >= na)
+        return;
+    struct finding *f = finding_add(run, s);
+    f->event_id = e->id;
+    f->event = e->index;
+    f->stream = e->stream;
+    f->party = PARTY_SERVER;
+    finding_message(run, f, "the id goes back from %s to %s, outside a replay", run_id(run, p->id),
+                    run_id(run, e->id));
+    finding_frame(run, f, e->at, "event %s", run_id(run, e->id));
+    finding_frame(run, f, p->at, "the event before it: %s", run_id(run, p->id));
+}
+
+static void check_monotonic(struct rule_run *run, const struct session *s)
+{
+    if (s->epoch || !s->scheme_proven || s->scheme == SCHEME_TIME)
+        return;
+    for (uint32_t i = 0; i < s->leg_count; i++) {
+        const struct leg *l = s->leg[i];
+        const struct event *prev = NULL;
+        for (const struct event *e = l->resumed ? NULL : leg_event_after(s, l, NONE); e;
+             e = leg_event_after(s, l, e->index)) {
+            if (!e->has_id || e->id.len == 0 || e->first != e->index)
+                continue;
+            if (prev)
+                back_step(run, s, prev, e);
+            prev = e;
+        }
+    }
+}
+
+static bool stream_uses_ids(const struct session *s, const struct stream *st)
+{
+    for (uint32_t i = 0; i < st->leg_count; i++) {
+        if (s->leg[st->leg[i]]->last_id != NONE)
+            return true;
+    }
+    return false;
+}
+
+static const struct message *needs_id(const struct event *e)
+{
+    for (uint32_t i = 0; i < e->msg_count; i++) {
+        if (e->msg[i].kind == RPC_RESULT || e->msg[i].kind == RPC_ERROR ||
+            e->msg[i].kind == RPC_REQUEST)
+            return &e->msg[i];
+    }
+    return NULL;
+}
+
+static void check_partial(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->event_count; i++) {
+        const struct event *e = event_at(s, i);
+        const struct message *m = e && !e->has_id ? needs_id(e) : NULL;
+        if (!m || !in_era(s, e, ABC) || !stream_uses_ids(s, s->stream[e->stream]))
+            continue;
+        struct finding *f = finding_add(run, s);
+        finding_on_event(run, f, e);
+        f->request_id = m->id;
+        f->party = PARTY_SERVER;
+        finding_message(
+            run, f, "the stream uses event ids, but this %s has none: it cannot be asked for again",
+            m->kind == RPC_REQUEST ? "server request" : "response");
+    }
+}
+
+static const char *unsafe_how(struct slice id, size_t limit)
+{
+    if (id.len > limit)
+        return "it is longer than a header should be";
+    if (id.len > 0 && (id.ptr[0] == ' ' || id.ptr[id.len - 1] == ' ' || id.ptr[0] == '\t' ||
+                       id.ptr[id.len - 1] == '\t'))
+        return "blanks at its ends are lost in a header";
+    for (size_t i = 0; i < id.len; i++) {
+        if (id.ptr[i] < 0x20 || id.ptr[i] == 0x7f)
+            return "it has control bytes";
+        if (id.ptr[i] >= 0x80)
+            return "it has bytes outside ASCII";
+    }
+    return NULL;
+}
+
+static void check_unsafe(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->event_count; i++) {
+        const struct event *e = event_at(s, i);
+        const char *how = e && e->has_id ? unsafe_how(e->id, run->limit->id_length) : NULL;
+        bool nul = e && (e->oddities & 1u << 5);
+        if (!how && !nul)
+            continue;
+        struct finding *f = finding_add(run, s);
+        finding_on_event(run, f, e);
+        f->party = PARTY_SERVER;
+        f->subject = how ? how : "NUL";
+        f->event = NONE;
+        if (!how)
+            f->severity = SEV_INFO;
+        finding_message(run, f, "an event id cannot travel in a header unchanged: %s",
+                        how ? how : "it holds U+0000, so that the standard ignores the field");
+    }
+}
+
+static void check_removed(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->event_count; i++) {
+        const struct event *e = event_at(s, i);
+        if (!e || !e->has_id || leg_exch(s, s->leg[e->leg])->era != ERA_D)
+            continue;
+        struct finding *f = finding_add(run, s);
+        finding_on_event(run, f, e);
+        f->event = NONE;
+        f->subject = "id in D";
+        f->party = PARTY_SERVER;
+        finding_message(run, f,
+                        "an id field in a stream of revision 2026-07-28, where ids mean nothing");
+    }
+}
+
+static const struct rule rules[] = {
+    {
+        .id = "event-id-reused",
+        .severity = SEV_ERROR,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = ABC,
+        .summary = "One id stands on two different events of a session.",
+        .why =
+            "A cursor with this id points at two places: a resumption may skip or repeat events.",
+        .advice = "Server: make ids unique over all streams of the session.",
+        .source =
+            "MCP 2025-11-25, Transports > Resumability: ids MUST be globally unique in the session",
+        .check = check_reused,
+    },
+    {
+        .id = "event-id-epoch-reset",
+        .severity = SEV_ERROR,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = ABC,
+        .summary = "The event ids start again within a session.",
+        .why =
+            "Old cursors now point at other events: a resumption skips or repeats without notice.",
+        .advice = "Server: persist the counter with the session, or put an epoch into the ids, or "
+                  "end the "
+                  "session on restart.",
+        .source =
+            "MCP 2025-11-25, Transports > Resumability: ids MUST be globally unique in the session",
+        .check = check_epoch,
+    },
+    {
+        .id = "event-id-not-monotonic",
+        .severity = SEV_WARNING,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = ABC,
+        .summary =
+            "In a stream whose ids are proven to count up, an id goes back outside a replay.",
+        .why = "A server that replays by comparing numbers will repeat or skip here.",
+        .advice = "Server: assign ids in the order of sending.",
+        .source =
+            "DESIGN: id schemes are proven by the capture; MCP leaves the order to the server",
+        .check = check_monotonic,
+    },
+    {
+        .id = "event-id-partial",
+        .severity = SEV_WARNING,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = ABC,
+        .summary = "A stream that uses ids sends a response or a server request without one.",
+        .why = "If the connection breaks here, this message cannot be asked for again.",
+        .advice = "Server: give every message of a resumable stream an id.",
+        .source = "MCP 2025-11-25, Transports > Resumability and Redelivery",
+        .check = check_partial,
+    },
+    {
+        .id = "event-id-unsafe",
+        .severity = SEV_WARNING,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = ERA_L | ABC,
+        .summary = "An event id cannot travel in a header unchanged.",
+        .why = "The cursor that comes back will not equal the id.",
+        .advice = "Server: use visible ASCII without blanks, shorter than 4 KiB.",
+        .source = "WHATWG HTML 9.2.4; RFC 9110 5.5; whatwg/html#689, #7363",
+        .check = check_unsafe,
+    },
+    {
+        .id = "event-id-in-removed-revision",
+        .severity = SEV_INFO,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = ERA_D,
+        .summary = "An id field in a stream of a revision without resumption.",
+        .why = "It promises a cursor that no server honours.",
+        .advice = "Server: leave the field out in 2026-07-28 exchanges.",
+        .source = "MCP 2026-07-28, changelog, major 9",
+        .check = check_removed,
+    },
+};
+
+const struct rule_family rules_event_id = RULE_FAMILY("event-id", "Event ids", rules);

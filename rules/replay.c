@@ -1,0 +1,950 @@
+/* replay.c - RULES.md section 2: where the server really resumed, and what the client made of it.
+ */
+#include "rule.h"
+
+#include <stdio.h>
+
+#define ABC (ERA_A | ERA_B | ERA_C)
+
+/* ---- what all of them say ---- */
+
+static const char *outstanding_text(struct rule_run *run, const struct resumption *r)
+{
+    const struct session *s = r->session;
+    const char *text = NULL;
+
+    for (uint32_t i = 0; i < r->outstanding_count && i < 20; i++) {
+        const struct request *q = s->request[r->outstanding[i]];
+        text = run_text(run, "%s%s%s (" SLICE_FMT ")", text ? text : "", text ? ", " : "",
+                        run_rpc_id(run, &q->msg->id), SLICE_ARG(q->msg->method));
+    }
+    return text;
+}
+
+static struct finding *on(struct rule_run *run, const struct resumption *r, enum party party)
+{
+    struct finding *f = finding_add(run, r->session);
+
+    finding_on_resumption(run, f, r);
+    f->party = party;
+    if (r->outstanding_count > 0)
+        f->request_id = r->session->request[r->outstanding[0]]->msg->id;
+    return f;
+}
+
+static void frame_request(struct rule_run *run, struct finding *f, const struct resumption *r)
+{
+    finding_frame(run, f, r->session->exch[r->exch]->first, "GET with Last-Event-ID: %s",
+                  run_id(run, r->cursor));
+}
+
+static void frame_event(struct rule_run *run, struct finding *f, const struct session *s,
+                        uint32_t event, const char *what)
+{
+    const struct event *e = event_at(s, event);
+
+    if (e)
+        finding_frame(run, f, e->at, "%s: event %s", what, run_id(run, e->id));
+}
+
+static void frame_head(struct rule_run *run, struct finding *f, const struct resumption *r)
+{
+    frame_event(run, f, r->session, r->head, "the head of the replay");
+}
+
+static bool has(const struct resumption *r, unsigned fault)
+{
+    return (r->faults & fault) != 0;
+}
+
+/* ---- the head ---- */
+
+static void check_below(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->resumption_count; i++) {
+        const struct resumption *r = s->resumption[i];
+        if (!has(r, RF_AT_OR_BELOW) || has(r, RF_IGNORED_CURSOR))
+            continue;
+        const struct event *e = event_at(s, r->first_fault_event);
+        struct finding *f = on(run, r, PARTY_SERVER);
+        f->certainty = r->content_unknown ? CERTAINTY_LIKELY : CERTAINTY_PROVEN;
+        if (e)
+            f->event_id = e->id;
+        finding_message(run, f, "the resumed leg sends %s again%s",
+                        has(r, RF_INCLUSIVE) ? "the cursor's own event"
+                                             : "events at or before the cursor",
+                        has(r, RF_INCLUSIVE) ? " (inclusive replay)" : "");
+        frame_request(run, f, r);
+        frame_event(run, f, s, r->first_fault_event, "sent again");
+        frame_event(run, f, s, r->cursor_event, "the cursor's event as it first came");
+    }
+}
+
+static void check_ignored(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->resumption_count; i++) {
+        const struct resumption *r = s->resumption[i];
+        if (!has(r, RF_IGNORED_CURSOR))
+            continue;
+        struct finding *f = on(run, r, PARTY_SERVER);
+        finding_message(
+            run, f,
+            "the server answers the cursor %s with its history from the first event on, as "
+            "if no cursor had been sent",
+            run_id(run, r->cursor));
+        frame_request(run, f, r);
+        frame_head(run, f, r);
+        frame_event(run, f, s, r->cursor_event, "the cursor's event as it first came");
+    }
+}
+
+static void missing_text(struct rule_run *run, const struct resumption *r, struct finding *f)
+{
+    const char *list = "";
+
+    for (uint32_t i = 0; i < r->missing_count && i < 8; i++)
+        list = run_text(run, "%s%s%s", list, i ? ", " : "", run_id(run, r->missing[i].id));
+    if (r->missing_count > 8)
+        list = run_text(run, "%s and %u more", list, r->missing_count - 8);
+    const char *open = outstanding_text(run, r);
+    finding_message(
+        run, f,
+        "after the cursor %s the replay begins at %s%s; missing, and signalled by nothing: "
+        "%s%s%s",
+        run_id(run, r->cursor),
+        event_at(r->session, r->head) ? run_id(run, event_at(r->session, r->head)->id)
+                                      : "a later event",
+        r->from_buffer_head ? ", the oldest event that the server still has" : "", list,
+        open ? "; requests outstanding in that range: " : "", open ? open : "");
+}
+
+static void check_gap(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->resumption_count; i++) {
+        const struct resumption *r = s->resumption[i];
+        if (!has(r, RF_GAP) || has(r, RF_SIGNALLED))
+            continue;
+        struct finding *f = on(run, r, PARTY_SERVER);
+        f->certainty = r->missing_proven ? CERTAINTY_PROVEN : CERTAINTY_LIKELY;
+        f->missing = r->missing;
+        f->missing_count = r->missing_count;
+        f->has_missing = true;
+        missing_text(run, r, f);
+        frame_request(run, f, r);
+        frame_head(run, f, r);
+        frame_event(run, f, s, r->cursor_event, "the cursor's event");
+        for (uint32_t k = 0; k < r->missing_count && k < 4; k++)
+            frame_event(run, f, s, r->missing[k].event, "came before, and was left out");
+    }
+}
+
+static void check_signalled(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->resumption_count; i++) {
+        const struct resumption *r = s->resumption[i];
+        if (!has(r, RF_SIGNALLED))
+            continue;
+        const struct exch *x = s->exch[r->exch];
+        const char *open = outstanding_text(run, r);
+        struct finding *f = on(run, r, PARTY_SERVER);
+        if (r->signal_event == NONE)
+            finding_message(run, f,
+                            "the server refused the cursor %s with status %d and said so%s%s",
+                            run_id(run, r->cursor), x->status,
+                            open ? "; the client must fail the requests " : "", open ? open : "");
+        else
+            finding_message(run, f,
+                            "the server said in the stream that events after %s are gone%s%s",
+                            run_id(run, r->cursor),
+                            open ? "; the client must fail the requests " : "", open ? open : "");
+        frame_request(run, f, r);
+        finding_frame(run, f, x->response, "the answer: status %d", x->status);
+        frame_event(run, f, s, r->signal_event, "the event that says so");
+    }
+}
+
+/* ---- nothing came ---- */
+
+static void check_empty(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->resumption_count; i++) {
+        const struct resumption *r = s->resumption[i];
+        if (!has(r, RF_EMPTY))
+            continue;
+        const struct exch *x = s->exch[r->exch];
+        const char *open = outstanding_text(run, r);
+        struct finding *f = on(run, r, PARTY_SERVER);
+        f->severity = open ? SEV_ERROR : SEV_INFO;
+        f->subject = open ? NULL : "empty";
+        finding_message(run, f,
+                        "the reconnect was answered 200, and its leg ended (%s) without any event: "
+                        "continuity cannot be proven%s%s",
+                        end_kind_text(x->end_kind), open ? "; still outstanding: " : "",
+                        open ? open : "");
+        frame_request(run, f, r);
+        finding_frame(run, f, x->response, "the answer: status %d", x->status);
+        finding_frame(run, f, x->end, "the end of the leg");
+    }
+}
+
+static void check_stalled(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->resumption_count; i++) {
+        const struct resumption *r = s->resumption[i];
+        if (!has(r, RF_STALLED))
+            continue;
+        const struct leg *l = s->leg[r->leg];
+        const char *open = outstanding_text(run, r);
+        struct finding *f = on(run, r, PARTY_SERVER);
+        f->certainty = CERTAINTY_LIKELY;
+        finding_message(run, f,
+                        "the reconnect was answered 200 and stays open with %s, no event, %s%s",
+                        l->comments ? "keep-alives only" : "no byte at all",
+                        open ? "while these requests are outstanding: "
+                             : "though newer events than the cursor are known",
+                        open ? open : "");
+        frame_request(run, f, r);
+        finding_frame(run, f, l->begin, "the answer: status %d", s->exch[r->exch]->status);
+        finding_frame(run, f, l->last_byte, "the last byte of the leg");
+    }
+}
+
+/* ---- not of this stream ---- */
+
+static bool is_foreign(const struct resumption *r, const struct event *e, unsigned fault)
+{
+    const struct session *s = r->session;
+    struct brief b;
+
+    if (fault == RF_FOREIGN_SESSION)
+        return e->marks & EV_FOREIGN_SESSION;
+    if (e->marks & EV_REBOUND)
+        return true;
+    if (e->first != e->index)
+        return event_brief(s, e->first, &b) && b.stream != r->stream;
+    return e->index == r->first_fault_event;
+}
+
+static void foreign_finding(struct rule_run *run, const struct resumption *r, unsigned fault)
+{
+    const struct session *s = r->session;
+    const struct leg *l = s->leg[r->leg];
+    struct finding *f = on(run, r, PARTY_SERVER);
+    const char *list = "";
+    uint32_t n = 0;
+
+    frame_request(run, f, r);
+    for (const struct event *e = leg_event_after(s, l, NONE); e;
+         e = leg_event_after(s, l, e->index)) {
+        if (!e->has_id || !is_foreign(r, e, fault))
+            continue;
+        if (n == 0)
+            f->event_id = e->id;
+        if (n < 8)
+            list = run_text(run, "%s%s%s", list, n ? ", " : "", run_id(run, e->id));
+        if (n++ >= 3)
+            continue;
+        finding_frame(run, f, e->at, "sent on the resumed leg: event %s", run_id(run, e->id));
+        const struct session *o = e->other_session ? e->other_session : s;
+        const struct event *first =
+            e->other_session ? event_at(o, event_by_id(o, e->id)) : event_at(s, e->first);
+        if (first && first != e)
+            finding_frame(run, f, first->at, "... and before on %s %s",
+                          e->other_session ? "session" : "another stream of", o->name);
+    }
+    finding_message(run, f,
+                    "the leg that resumes the stream of %s carries %u event%s of another %s: %s",
+                    run_id(run, r->cursor), n, n == 1 ? "" : "s",
+                    fault == RF_FOREIGN_SESSION ? "session" : "stream", list);
+}
+
+static void check_foreign_stream(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->resumption_count; i++) {
+        if (has(s->resumption[i], RF_FOREIGN_STREAM))
+            foreign_finding(run, s->resumption[i], RF_FOREIGN_STREAM);
+    }
+}
+
+static void check_foreign_session(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->resumption_count; i++) {
+        if (has(s->resumption[i], RF_FOREIGN_SESSION))
+            foreign_finding(run, s->resumption[i], RF_FOREIGN_SESSION);
+    }
+}
+
+/* ---- order and content ---- */
+
+/* Did a response, or a message that is no progress, come before another one it used to follow? */
+static bool effect_overtook(const struct resumption *r)
+{
+    const struct session *s = r->session;
+    const struct event *e = event_at(s, r->first_fault_event);
+
+    if (!e)
+        return false;
+    const struct leg *l = s->leg[e->leg];
+    for (const struct event *p = leg_event_after(s, l, NONE); p && p->index <= e->index;
+         p = leg_event_after(s, l, p->index)) {
+        for (uint32_t i = 0; i < p->msg_count; i++) {
+            if (p->msg[i].kind != RPC_NOTIFICATION)
+                return true;
+        }
+    }
+    return false;
+}
+
+static void check_reordered(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->resumption_count; i++) {
+        const struct resumption *r = s->resumption[i];
+        if (!has(r, RF_REORDERED))
+            continue;
+        struct finding *f = on(run, r, PARTY_SERVER);
+        const struct event *e = event_at(s, r->first_fault_event);
+        if (effect_overtook(r))
+            f->severity = SEV_ERROR;
+        if (e)
+            f->event_id = e->id;
+        finding_message(
+            run, f,
+            "redelivered events come in another order than they first did, or than their "
+            "ids say: %s is the first out of its place",
+            e ? run_id(run, e->id) : "an event");
+        frame_request(run, f, r);
+        frame_event(run, f, s, r->first_fault_event, "out of its place");
+        if (e && e->first != e->index)
+            frame_event(run, f, s, e->first, "as it first came");
+    }
+}
+
+static void check_interleaved(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->resumption_count; i++) {
+        const struct resumption *r = s->resumption[i];
+        if (!has(r, RF_LIVE_INTERLEAVED))
+            continue;
+        struct finding *f = on(run, r, PARTY_SERVER);
+        const struct event *e = event_at(s, r->first_fault_event);
+        if (e)
+            f->event_id = e->id;
+        finding_message(run, f, "a live event came before the replay had ended: %s follows it",
+                        e ? run_id(run, e->id) : "an older event");
+        frame_request(run, f, r);
+        frame_event(run, f, s, r->first_fault_event, "replayed after a live event");
+    }
+}
+
+static void check_changed(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->resumption_count; i++) {
+        const struct resumption *r = s->resumption[i];
+        if (!has(r, RF_PAYLOAD_CHANGED))
+            continue;
+        const struct leg *l = s->leg[r->leg];
+        for (const struct event *e = leg_event_after(s, l, NONE); e;
+             e = leg_event_after(s, l, e->index)) {
+            if (e->same_id == NONE || e->first != e->index)
+                continue;
+            struct finding *f = on(run, r, PARTY_SERVER);
+            f->event = e->index;
+            f->event_id = e->id;
+            finding_message(run, f, "event %s came again with other content under the same id",
+                            run_id(run, e->id));
+            frame_request(run, f, r);
+            frame_event(run, f, s, e->index, "on the resumed leg");
+            frame_event(run, f, s, e->same_id, "as it first came");
+        }
+    }
+}
+
+static void new_id_finding(struct rule_run *run, const struct resumption *r, const struct event *e)
+{
+    const struct session *s = r->session;
+    const struct event *o = event_at(s, e->new_id_of);
+    struct finding *f = on(run, r, PARTY_SERVER);
+    bool has_rpc_id = e->msg[0].id.type != RPC_ID_NONE;
+
+    f->event_id = e->id;
+    f->subject = "new id";
+    f->certainty = has_rpc_id ? CERTAINTY_PROVEN : CERTAINTY_LIKELY;
+    if (has_rpc_id)
+        f->request_id = e->msg[0].id;
+    finding_message(
+        run, f,
+        "a message that the client had already been sent as event %s comes under the new id "
+        "%s: no idempotency keyed by event ids can see it",
+        run_id(run, o->id), run_id(run, e->id));
+    frame_request(run, f, r);
+    frame_event(run, f, s, e->index, "under its new id");
+    frame_event(run, f, s, o->index, "the same message before");
+}
+
+static void check_new_id(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->resumption_count; i++) {
+        const struct resumption *r = s->resumption[i];
+        if (!has(r, RF_NEW_ID))
+            continue;
+        const struct leg *l = s->leg[r->leg];
+        for (const struct event *e = leg_event_after(s, l, NONE); e;
+             e = leg_event_after(s, l, e->index)) {
+            if (e->new_id_of != NONE && event_renamed(s, e))
+                new_id_finding(run, r, e);
+        }
+    }
+}
+
+/* ---- refused ---- */
+
+static bool never_answered(const struct resumption *r)
+{
+    const struct session *s = r->session;
+
+    for (uint32_t i = 0; i < r->outstanding_count; i++) {
+        if (!s->request[r->outstanding[i]]->response)
+            return true;
+    }
+    return false;
+}
+
+static void check_refused(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->resumption_count; i++) {
+        const struct resumption *r = s->resumption[i];
+        const struct exch *x = s->exch[r->exch];
+        if (!has(r, RF_REFUSED) || x->status == 404)
+            continue;
+        const char *open = outstanding_text(run, r);
+        struct finding *f = on(run, r, PARTY_SERVER);
+        if (never_answered(r))
+            f->severity = SEV_ERROR;
+        if (x->status >= 200 && x->status < 300)
+            finding_message(
+                run, f, "the reconnect was answered %d with no event stream (%s)%s%s", x->status,
+                x->content_type.len ? (const char *)x->content_type.ptr : "no content type",
+                open ? "; outstanding: " : "", open ? open : "");
+        else
+            finding_message(
+                run, f,
+                "the reconnect was refused with status %d, which says neither that the cursor "
+                "is gone nor that the session is%s%s",
+                x->status, open ? "; outstanding: " : "", open ? open : "");
+        frame_request(run, f, r);
+        finding_frame(run, f, x->response, "the answer: status %d", x->status);
+    }
+}
+
+static const struct exch *accepted_after(const struct session *s, int64_t t)
+{
+    for (uint32_t i = 0; i < s->exch_count; i++) {
+        const struct exch *x = s->exch[i];
+        if (x->first.time > t && x->status >= 200 && x->status < 300 && x->session_id.len > 0)
+            return x;
+    }
+    return NULL;
+}
+
+static void check_refused_404(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->resumption_count; i++) {
+        const struct resumption *r = s->resumption[i];
+        const struct exch *x = s->exch[r->exch];
+        const struct exch *later = accepted_after(s, x->first.time);
+        if (x->status != 404 || !later || x->session_id.len == 0)
+            continue;
+        struct finding *f = on(run, r, PARTY_SERVER);
+        finding_message(
+            run, f,
+            "the reconnect was answered 404, which tells the client that its session is gone; "
+            "the same session id is accepted later");
+        frame_request(run, f, r);
+        finding_frame(run, f, x->response, "the answer: status 404");
+        finding_frame(run, f, later->response, "the session id is accepted: status %d",
+                      later->status);
+    }
+}
+
+/* ---- the client's side ---- */
+
+static void check_loop(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->resumption_count; i++) {
+        const struct resumption *r = s->resumption[i];
+        bool last = true;
+        for (uint32_t k = i + 1; k < s->resumption_count; k++)
+            last &= !(slice_eq(s->resumption[k]->cursor, r->cursor) &&
+                      s->resumption[k]->repeats > r->repeats);
+        if (r->repeats < run->limit->resume_loop || !last)
+            continue;
+        struct finding *f = on(run, r, PARTY_CLIENT);
+        uint32_t shown = 0;
+        const struct resumption *first = NULL;
+        for (uint32_t k = 0; k <= i; k++) {
+            const struct resumption *p = s->resumption[k];
+            if (!slice_eq(p->cursor, r->cursor))
+                continue;
+            if (p->repeats == 1)
+                first = p;
+            if (shown++ < 3 || k == i)
+                frame_request(run, f, p);
+        }
+        int64_t span = first ? s->exch[r->exch]->first.time - s->exch[first->exch]->first.time : 0;
+        finding_message(run, f, "%u reconnects with the same cursor %s and no progress, within %s",
+                        r->repeats, run_id(run, r->cursor), run_seconds(run, span));
+    }
+}
+
+static bool is_broken_by_server(const struct leg *l, bool clean_too)
+{
+    return l->ended &&
+           (l->end == END_FIN || l->end == END_RST || (clean_too && l->end == END_COMPLETE));
+}
+
+static bool any_id(const struct session *s, const struct stream *st)
+{
+    for (uint32_t i = 0; i < st->leg_count; i++) {
+        if (s->leg[st->leg[i]]->last_id != NONE)
+            return true;
+    }
+    return false;
+}
+
+/* The stream's first request that never got an answer, nor was cancelled before t. */
+static const struct request *left_open(const struct session *s, const struct stream *st, int64_t t)
+{
+    for (uint32_t i = 0; i < s->request_count; i++) {
+        const struct request *q = s->request[i];
+        if (q->stream == st->index && !q->from_server && !q->response && !q->http_error &&
+            request_outstanding(s, q, t))
+            return q;
+    }
+    return NULL;
+}
+
+static bool resumed_later(const struct session *s, const struct stream *st, int64_t t)
+{
+    for (uint32_t i = 0; i < s->resumption_count; i++) {
+        if (s->resumption[i]->stream == st->index &&
+            s->exch[s->resumption[i]->exch]->first.time >= t)
+            return true;
+    }
+    return false;
+}
+
+/* The same call again, by the same client address, in this or another session. */
+static bool reissued_later(const struct session *s, const struct request *q)
+{
+    const struct model *m = s->model;
+
+    for (uint32_t i = 0; i < m->session_count; i++) {
+        const struct session *o = m->session[i];
+        if (memcmp(o->client.addr, s->client.addr, sizeof(o->client.addr)) != 0)
+            continue;
+        for (uint32_t k = 0; k < o->request_count; k++) {
+            const struct request *p = o->request[k];
+            if (p != q && !p->from_server && p->at.time > q->at.time &&
+                slice_eq(p->msg->method, q->msg->method) &&
+                p->msg->body_digest == q->msg->body_digest)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* A stream of a POST that the server (or the path) ended before the response. */
+static const struct leg *broken_leg(const struct session *s, const struct stream *st,
+                                    bool clean_too)
+{
+    const struct leg *l;
+
+    if (st->kind != STREAM_POST || st->leg_count == 0)
+        return NULL;
+    l = s->leg[st->leg[st->leg_count - 1]];
+    const struct exch *x = leg_exch(s, l);
+    if (!is_broken_by_server(l, clean_too) || l->gaps || x->truncated_capture || x->era == ERA_D ||
+        x->era == ERA_L || (x->rflags & RECF_HAR && x->close_not_known && l->end == END_COMPLETE))
+        return NULL;
+    return l;
+}
+
+/* A client that reconnects does so soon: what the recording does not cover is not held against it.
+ */
+#define COME_BACK (5 * NS_PER_SEC)
+static void check_missing(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->stream_count; i++) {
+        const struct stream *st = s->stream[i];
+        const struct leg *l = broken_leg(s, st, true);
+        const struct request *q = l && any_id(s, st) ? left_open(s, st, INT64_MAX) : NULL;
+        if (!q || s->truncated || resumed_later(s, st, l->end_at.time) || reissued_later(s, q))
+            continue;
+        int64_t wait = st->retry > 0 ? 2 * st->retry * NS_PER_MS : 0;
+        wait = wait > COME_BACK ? wait : COME_BACK;
+        if (run->model->end.time - l->end_at.time < wait || s->replaced_by)
+            continue;
+        struct finding *f = finding_add(run, s);
+        finding_on_request(run, f, q);
+        finding_on_leg(run, f, l);
+        f->party = PARTY_CLIENT;
+        const struct event *e = event_at(s, l->last_id);
+        finding_message(
+            run, f,
+            "the stream of request %s (" SLICE_FMT ") was %s before its response and could "
+            "have been resumed%s%s; the client never reconnected, cancelled or repeated it",
+            run_rpc_id(run, &q->msg->id), SLICE_ARG(q->msg->method),
+            l->end == END_COMPLETE ? "closed by the server" : "cut", e ? " from " : "",
+            e ? run_id(run, e->id) : "");
+        finding_frame(run, f, q->at, "the request");
+        finding_frame(run, f, l->end_at, "the end of the stream's last leg (%s)",
+                      end_kind_text(l->end));
+        if (e)
+            finding_frame(run, f, e->at, "the last id that was sent");
+    }
+}
+
+static void check_impossible(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->stream_count; i++) {
+        const struct stream *st = s->stream[i];
+        const struct leg *l = broken_leg(s, st, false);
+        const struct request *q = l && !any_id(s, st) ? left_open(s, st, l->end_at.time) : NULL;
+        if (!q)
+            continue;
+        struct finding *f = finding_add(run, s);
+        finding_on_request(run, f, q);
+        finding_on_leg(run, f, l);
+        f->party = l->end == END_RST ? PARTY_PATH : PARTY_SERVER;
+        finding_message(
+            run, f,
+            "the stream of request %s (" SLICE_FMT ") was cut (%s) before any event id was "
+            "sent: nothing could be resumed",
+            run_rpc_id(run, &q->msg->id), SLICE_ARG(q->msg->method), end_kind_text(l->end));
+        finding_frame(run, f, q->at, "the request");
+        finding_frame(run, f, l->end_at, "the cut");
+    }
+}
+
+/* After a signalled gap, failing what was outstanding and going on with other requests is safe. */
+static bool went_on_unsafely(const struct resumption *r)
+{
+    if (r->verdict != VERDICT_FAIL || r->did != DID_CONTINUED)
+        return false;
+    return !has(r, RF_SIGNALLED) || r->repeats > 1;
+}
+
+static void check_unsafe(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->resumption_count; i++) {
+        const struct resumption *r = s->resumption[i];
+        if (!went_on_unsafely(r))
+            continue;
+        struct finding *f = on(run, r, PARTY_CLIENT);
+        if (r->did_entry == NONE && !has(r, RF_GAP | RF_AT_OR_BELOW | RF_FOREIGN_STREAM))
+            f->certainty = CERTAINTY_LIKELY;
+        finding_message(run, f, "the client went on after a resumption that should have failed: %s",
+                        r->explanation);
+        finding_frame(run, f, r->should_fail_at, "here the session should have been failed");
+        frame_request(run, f, r);
+        finding_frame(run, f, r->did_at, "the client went on");
+        if (r->did_entry != NONE)
+            finding_log(run, f, r->did_entry, "a message of this leg is processed");
+    }
+}
+
+static void check_unproven(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->resumption_count; i++) {
+        const struct resumption *r = s->resumption[i];
+        if (!has(r, RF_UNPROVEN))
+            continue;
+        struct finding *f = on(run, r, PARTY_CLIENT);
+        f->severity = run->model->opt.strict ? SEV_WARNING : SEV_INFO;
+        finding_message(run, f, "nothing proves that the client can take a message twice here: %s",
+                        s->has_log
+                            ? "its log shows neither cursor and effect in one transaction nor "
+                              "idempotent handlers"
+                            : "there is no dispatch log, and no handler is known to be idempotent");
+        frame_request(run, f, r);
+        frame_head(run, f, r);
+    }
+}
+
+static const struct rule rules[] = {
+    {
+        .id = "replay-at-or-below-cursor",
+        .severity = SEV_ERROR,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = ABC,
+        .summary = "The resumed leg sends the cursor's own event, or older ones, again.",
+        .why = "The client has had these events: each is a duplicate effect unless its handler is "
+               "idempotent.",
+        .advice = "Server: replay what comes after Last-Event-ID, not from it. Client: treat a "
+                  "head at or "
+                  "below the cursor as a failed resumption.",
+        .source = "MCP 2025-11-25, Transports > Resumability: messages \"after the last event ID\"",
+        .check = check_below,
+    },
+    {
+        .id = "replay-gap",
+        .severity = SEV_ERROR,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = ABC,
+        .summary = "The replay begins beyond the successor of the cursor, and nothing said so.",
+        .why =
+            "The missing events will never come; requests that they answered cannot be resolved.",
+        .advice = "Server: refuse a cursor older than the buffer, with an error that says so. "
+                  "Client: fail "
+                  "the requests that were outstanding.",
+        .source =
+            "MCP 2025-11-25, Transports > Resumability; DESIGN: replay head beyond the successor",
+        .check = check_gap,
+    },
+    {
+        .id = "replay-gap-signalled",
+        .severity = SEV_WARNING,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = ABC,
+        .summary = "The server said that it cannot honour the cursor.",
+        .why = "What came after the cursor is lost, openly: the requests named must be failed.",
+        .advice =
+            "Client: fail the outstanding requests of the stream, then go on without the cursor. "
+            "Server: keep events longer, if this happens often.",
+        .source = "modelcontextprotocol#1939 (what to answer an unresumable cursor is left open)",
+        .check = check_signalled,
+    },
+    {
+        .id = "replay-empty",
+        .severity = SEV_ERROR,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = ABC,
+        .summary = "The reconnect was answered 200 and ended without an event.",
+        .why =
+            "A 200 hides that nothing was resumed: a client that waits for the response waits for "
+            "ever.",
+        .advice = "Server: refuse a cursor that cannot be honoured with an error status. Client: "
+                  "treat an "
+                  "empty replay as lost while a request is outstanding.",
+        .source = "MCP 2025-11-25, Transports > Resumability; shipping servers answer 200 and end",
+        .check = check_empty,
+    },
+    {
+        .id = "replay-stalled",
+        .severity = SEV_WARNING,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = ABC,
+        .summary = "The reconnect was answered 200 and stays open without an event.",
+        .why = "The stream looks alive and may be bound to nothing: what is outstanding may never "
+               "come.",
+        .advice =
+            "Server: register the resumed connection under its stream, or refuse. Client: give the "
+            "resumed leg a limit of its own.",
+        .source = "MCP 2025-11-25, Transports > Resumability; typescript-sdk#943, #2560",
+        .check = check_stalled,
+    },
+    {
+        .id = "replay-foreign-stream",
+        .severity = SEV_ERROR,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = ABC,
+        .summary = "The resumed leg carries events of another stream of the session.",
+        .why = "Messages are delivered twice or to the wrong waiter; some clients take a foreign "
+               "response "
+               "for the one they wait for.",
+        .advice = "Server: look up the cursor's stream and replay that stream alone.",
+        .source =
+            "MCP 2025-11-25, Transports > Resumability: the server MUST NOT replay messages of a "
+            "different stream",
+        .check = check_foreign_stream,
+    },
+    {
+        .id = "replay-foreign-session",
+        .severity = SEV_ERROR,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = ABC,
+        .summary = "The resumed leg carries events that were delivered to another session.",
+        .why = "One session's data leaks to another client: a security incident.",
+        .advice =
+            "Server: key the event store by session as well as by stream; find out who received "
+            "whose messages.",
+        .source = "MCP 2025-11-25, Transports > Resumability; GHSA-84j6-jc92-77jm",
+        .check = check_foreign_session,
+    },
+    {
+        .id = "replay-reordered",
+        .severity = SEV_WARNING,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = ABC,
+        .summary = "Redelivered events come in another order than they were first sent.",
+        .why = "A response or an effect may overtake what it depends on.",
+        .advice = "Server: replay in the order of storing; do not sort by id text.",
+        .source =
+            "MCP 2025-11-25, Transports > Resumability; the SDK's example store sorts by string",
+        .check = check_reordered,
+    },
+    {
+        .id = "replay-live-interleaved",
+        .severity = SEV_WARNING,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = ABC,
+        .summary = "A live event precedes the end of the replay.",
+        .why = "A client that stores the live event's id as its cursor will never see the rest if "
+               "the leg "
+               "breaks now.",
+        .advice = "Server: hold live events back until the replay has been written.",
+        .source =
+            "MCP 2025-11-25, Transports > Resumability (a cursor is a position in one stream)",
+        .check = check_interleaved,
+    },
+    {
+        .id = "replay-payload-changed",
+        .severity = SEV_ERROR,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = ABC,
+        .summary = "An event comes again with other content under the same id.",
+        .why = "Which content took effect depends on which copy the client read.",
+        .advice = "Server: store events as sent and replay the stored bytes.",
+        .source =
+            "MCP 2025-11-25, Transports > Resumability: ids are globally unique in the session",
+        .check = check_changed,
+    },
+    {
+        .id = "replay-new-id",
+        .severity = SEV_WARNING,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = ABC,
+        .summary = "A message that was already delivered comes again under a new event id.",
+        .why = "No idempotency keyed by event ids can see the duplicate.",
+        .advice =
+            "Server: keep the id of a replayed event. Client: also recognise responses by their "
+            "JSON-RPC id.",
+        .source = "MCP 2025-11-25, Transports > Resumability (redelivery under the original id)",
+        .check = check_new_id,
+    },
+    {
+        .id = "replay-refused",
+        .severity = SEV_WARNING,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = ABC,
+        .summary = "The reconnect was refused by a status that says neither gap nor session end.",
+        .why = "The client cannot tell whether to retry, to fail its requests, or to start over.",
+        .advice =
+            "Server: answer an unusable cursor with a 4xx and a body that says so; release a dead "
+            "connection before refusing its successor.",
+        .source =
+            "MCP 2025-11-25, Transports; WHATWG HTML 9.2.2 (other than 200 fails the connection)",
+        .check = check_refused,
+    },
+    {
+        .id = "replay-refused-404-live-session",
+        .severity = SEV_ERROR,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = ABC,
+        .summary = "The reconnect was answered 404 although the session lives.",
+        .why =
+            "404 means that the session is gone: a conforming client drops a live session for it.",
+        .advice = "Server: answer a cursor that cannot be found with 400, never with 404.",
+        .source = "MCP 2025-11-25, Transports > Session Management (404 ends the session)",
+        .check = check_refused_404,
+    },
+    {
+        .id = "replay-ignored-cursor",
+        .severity = SEV_ERROR,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = ABC,
+        .summary = "The server answers with its whole history, as if no cursor had been sent.",
+        .why = "Everything is delivered a second time.",
+        .advice = "Server: read Last-Event-ID (proxies must pass it on) and begin after it.",
+        .source = "MCP 2025-11-25, Transports > Resumability and Redelivery",
+        .check = check_ignored,
+    },
+    {
+        .id = "resume-loop",
+        .severity = SEV_WARNING,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = ABC,
+        .summary = "Reconnect after reconnect with the same cursor and no progress.",
+        .why = "The client waits for what will not come, and loads the server meanwhile.",
+        .advice = "Client: count attempts without progress, back off, and fail the stream. Server: "
+                  "refuse "
+                  "what cannot be resumed, rather than 200 and an empty body.",
+        .source = "python-sdk#2393, #3257; rust-sdk#958; WHATWG HTML 9.2.3 (back-off)",
+        .check = check_loop,
+    },
+    {
+        .id = "resume-missing",
+        .severity = SEV_WARNING,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = ABC,
+        .summary = "A resumable stream broke before its response, and the client never came back.",
+        .why = "The response may exist on the server and is never fetched.",
+        .advice =
+            "Client: resume by GET with the last id after any break, a clean close by the server "
+            "included; else cancel the request.",
+        .source =
+            "MCP 2025-11-25, Transports > Sending Messages, Resumability; php-sdk#327, zed#56775",
+        .check = check_missing,
+    },
+    {
+        .id = "resume-impossible",
+        .severity = SEV_WARNING,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = ABC,
+        .summary = "A stream with an open request was cut before any event id was sent.",
+        .why = "There is no cursor to come back with: the response is lost with the connection.",
+        .advice = "Server: send an event with an id first (2025-11-25: the priming event). Path: "
+                  "keep idle "
+                  "connections open longer, or send keep-alives.",
+        .source = "MCP 2025-11-25, Transports > Sending Messages (priming event)",
+        .check = check_impossible,
+    },
+    {
+        .id = "resume-when-unsafe",
+        .severity = SEV_ERROR,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = ABC,
+        .summary = "The client went on after a resumption that could not be continued safely.",
+        .why = "From the frame named on, the client's state no longer follows from what the server "
+               "sent.",
+        .advice = "Client: compare the head of the replay with the cursor before dispatching "
+                  "anything, and "
+                  "fail the stream's requests when it does not fit.",
+        .source = "DESIGN: judgement of a resumption; MCP 2025-11-25, Transports > Resumability",
+        .check = check_unsafe,
+    },
+    {
+        .id = "resume-unproven",
+        .severity = SEV_INFO,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = ABC,
+        .summary = "Neither atomicity nor idempotent handlers are proven for this resumption.",
+        .why = "A crash between effect and cursor would go unnoticed.",
+        .advice = "Client: store cursor and effect in one transaction, or make handlers idempotent "
+                  "and say "
+                  "so (--idempotent, the log's header, tool annotations).",
+        .source = "DESIGN: cursor and dispatch are two claims; nothing in the protocol joins them",
+        .check = check_unproven,
+    },
+};
+
+const struct rule_family rules_replay = RULE_FAMILY("replay", "The server's replay", rules);
