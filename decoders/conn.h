@@ -5,7 +5,8 @@
  *     conns = conns_new(exchanges, keylog);
  *     while (flows_next(flows, &chunk))
  *         conns_feed(conns, &chunk);
- *     conns_finish(conns, place);   ends every connection that is still open
+ *     conns_set_truncated(conns);       if the capture is cut, before flows_finish()
+ *     conns_finish(conns, place, cut);  ends every connection that is still open
  *     conns_free(conns);
  */
 #ifndef CONN_H
@@ -19,6 +20,8 @@ struct conns;
 struct conns *conns_new(struct exchanges *all, const struct keylog *keys);
 void conns_free(struct conns *c);
 void conns_feed(struct conns *c, const struct flow_chunk *chunk);
+/* The connections that end from now on are open only because the capture is cut. */
+void conns_set_truncated(struct conns *c);
 void conns_finish(struct conns *c, struct place at, bool truncated_capture);
 /* Counters for "what was left out": connections that spoke none of our protocols. */
 uint64_t conns_other(const struct conns *c);
