@@ -261,10 +261,17 @@ void exchange_ack(struct exchange *x, uint64_t tcp_offset, struct place at)
     log_frame(x->all, at);
 }
 
+bool exchange_is_leg(const struct exchange *x)
+{
+    return x != NULL;
+}
+
 void exchange_silence(struct exchange *x, const struct silence *s)
 {
     log_flush(x->all);
     log_printf(x->all, "#%d silence", (int)x->serial);
+    if (s->window_closed)
+        log_printf(x->all, ", window closed for %d ms", (int)(s->window_ns / NS_PER_MS));
     log_frame(x->all, s->since);
 }
 
@@ -275,6 +282,8 @@ void exchange_end(struct exchange *x, const struct exchange_end_facts *facts, st
 
     log_flush(x->all);
     log_printf(x->all, "#%d end: %s", (int)x->serial, kinds[facts->kind]);
+    if (facts->h2_code > 0)
+        log_printf(x->all, " by code %d", (int)facts->h2_code - 1);
     log_frame(x->all, at);
     x->all->open--;
     free(x);
