@@ -9,7 +9,8 @@
 //     const log = attachDispatchLog(transport, { path: 'dispatch.ndjson', client: 'my-app/1.2', watch });
 //     await client.connect(transport);                              // attach first, then connect
 //
-// What the hooks know is written by itself. What only your program knows, you add:
+// What the hooks know is written by itself. What only your program knows, you add. A program that stores its
+// cursor after the handler, or together with the effect, says so (`ownCursor: true`) and writes those lines too:
 //
 //     db.transaction(() => { save(result); saveCursor(id); });
 //     log.entry({ state: 'cursor', event_id: id, txn: 17 });
@@ -22,7 +23,8 @@
 // `processed` says that the SDK took the message: a response resolved its request, the synchronous part of a
 // handler ran. `dropped`: nobody waits for this response (any more), so the SDK's Client throws it away.
 // `committed` is never written by itself: what is durable only your program knows. `cursor` is written when
-// your onresumptiontoken callback returned, or, without one, when the SDK moved its own cursor.
+// your onresumptiontoken callback returned, or, without one, when the SDK moved its own cursor; never with
+// `ownCursor`.
 //
 // One line is one write with O_APPEND, so several processes may share a file and a crash cuts no line in two.
 import { createHash } from 'node:crypto';
@@ -34,7 +36,7 @@ const REMEMBERED = 1000; // requests whose method is known when the answer comes
 let origin = performance.timeOrigin;
 
 // Microseconds, and yet the wall clock: where that was set, follow it.
-function timestamp() {
+export function timestamp() {
     const wall = Date.now();
     if (Math.abs(origin + performance.now() - wall) > 2)
         origin = wall - performance.now();
@@ -96,7 +98,7 @@ function remember(map, key, value) {
 // Equal for equal messages, although the SDK may reorder members and put another id into a response.
 const sorted = (_, value) => value && typeof value === 'object' && !Array.isArray(value)
     ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => a < b ? -1 : 1)) : value;
-const keyOf = ({ id, ...message }) => JSON.stringify(message, sorted);
+export const keyOf = ({ id, ...message }) => JSON.stringify(message, sorted);
 
 /**
  * A `fetch` for the transport that reads along: event ids, digests and reconnects of every stream.
@@ -139,6 +141,7 @@ export function watchFetch(fetch = globalThis.fetch) {
  * @param {boolean} [options.atomicCursor] cursor and effect are always stored in one transaction
  * @param {boolean} [options.drops] true (default): the SDK's Client is connected to the transport, which throws
  *     away responses that nobody waits for; false: your program uses the transport alone, and gets them all
+ * @param {boolean} [options.ownCursor] the program writes the `cursor` lines, with entry()
  * @param {Function} [options.watch] what watchFetch() gave, if it is the transport's `fetch`
  * @returns {{ entry(fields: object): void, close(): void }}
  */
@@ -147,9 +150,10 @@ export function attachDispatchLog(transport, options) {
 }
 
 class DispatchLog {
-    constructor(transport, { path, client, sync = true, drops = true, idempotentHandlers, atomicCursor, watch }) {
+    constructor(transport, { path, client, sync = true, drops = true, idempotentHandlers, atomicCursor, ownCursor, watch }) {
         this.transport = transport;
         this.watched = watch !== undefined;
+        this.ownCursor = ownCursor;
         this.file = new LineFile(path, sync);
         this.requests = new Map(); // id of a request that we sent -> { method, tool }
         this.drops = drops;
@@ -279,7 +283,8 @@ class DispatchLog {
         const fields = { event_id: token.id, ...this.describe(message) };
         if (!this.watched)
             this.entry({ state: 'received', ...fields, ts: token.ts });
-        this.entry({ state: 'cursor', ...fields, ts: token.stored });
+        if (!this.ownCursor)
+            this.entry({ state: 'cursor', ...fields, ts: token.stored });
     }
 
     // --- what the client is handed

@@ -45,7 +45,7 @@ async function answer(request, response) {
     response.end();
 }
 
-async function run({ watched, sync }) {
+async function run({ watched, sync, ownCursor }) {
     const dir = mkdtempSync(join(tmpdir(), 'dispatch-log-'));
     const path = join(dir, 'log');
     const server = createServer(answer).listen(0, '127.0.0.1');
@@ -53,7 +53,7 @@ async function run({ watched, sync }) {
     const watch = watched ? watchFetch() : undefined;
     const url = new URL(`http://127.0.0.1:${server.address().port}/mcp`);
     const transport = new StreamableHTTPClientTransport(url, { fetch: watch });
-    const log = attachDispatchLog(transport, { path, client: 'test/1', watch, sync, idempotentHandlers: ['echo'] });
+    const log = attachDispatchLog(transport, { path, client: 'test/1', watch, sync, ownCursor, idempotentHandlers: ['echo'] });
     const client = new Client({ name: 'test', version: '1' });
     const errors = [];
     client.onerror = error => errors.push(error.message);
@@ -105,6 +105,12 @@ test('with the transport\'s fetch', async () => {
     assert.match(received.stream, /^get-/);
     const processed = lines.find(line => line.event_id === 'e4' && line.state === 'processed');
     assert.equal(processed.digest, received.digest);
+});
+
+test('a program that stores its cursor itself', async () => {
+    const [, ...lines] = await run({ ownCursor: true });
+    assert.deepEqual(of(lines, 'e2'), ['received', 'processed']);
+    assert.ok(lines.every(line => line.state !== 'cursor'));
 });
 
 test('a handler that throws', async () => {

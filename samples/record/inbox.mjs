@@ -2,17 +2,7 @@
 // which order with the cursor, and the dispatch log of that (FORMATS: one JSON object a line).
 import { appendFileSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { createParser } from 'eventsource-parser';
-
-const now = () => {
-    const us = Math.round((performance.timeOrigin + performance.now()) * 1000);
-    const fraction = String(us % 1e6).padStart(6, '0');
-    return `${new Date(us / 1000).toISOString().slice(0, 19)}.${fraction}Z`;
-};
-
-// Equal for equal messages: the SDK's schemas reorder keys, and it may put another id into a response.
-const sortKeys = (_, value) => value && typeof value === 'object' && !Array.isArray(value)
-    ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => a < b ? -1 : 1)) : value;
-const keyOf = ({ id, ...message }) => JSON.stringify(message, sortKeys);
+import { keyOf, timestamp } from './dispatch-log.mjs';
 
 /*
  * options:
@@ -37,7 +27,7 @@ export class Inbox {
     }
 
     log(entry) {
-        const line = { ts: now(), session: this.state.session, ...entry };
+        const line = { ts: timestamp(), session: this.state.session, ...entry };
         appendFileSync(this.options.log, JSON.stringify(line) + '\n');
     }
 
