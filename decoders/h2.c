@@ -290,11 +290,18 @@ static void stream_end_code(struct h2 *h, struct stream *s, enum end_kind kind, 
 /* All that are open; what was hit by a gap may have ended before. */
 static void end_all(struct h2 *h, enum end_kind kind, struct place at)
 {
-    for (size_t i = h->count; i-- > 0;) {
+    bool reset = kind == END_RST || kind == END_CLIENT_RST;
+
+    for (size_t i = 0; i < h->count;) {
+        size_t count = h->count;
         struct stream *s = h->slot[i].stream;
         struct exchange_end_facts facts = { .kind = s->gapped ? END_GAP : kind,
+                                            .middlebox = reset && h->conn->middlebox,
+                                            .truncated_capture =
+                                                kind == END_OPEN && h->conn->truncated,
                                             .h2_code = h->goaway_code };
         stream_end(h, s, &facts, at);
+        i += h->count == count; /* else it is gone */
     }
 }
 
