@@ -208,5 +208,5 @@ bool table_is_ghost(const struct flow_table *t, const struct segment *seg)
 
     unsigned side = g->sender[0] == endpoint_hash(t, &seg->src) ? 0 : 1;
     uint32_t end = seg->seq + seg->wire_len + ((seg->flags & TCP_FIN) ? 1 : 0);
-    return !g->started[side] || (int32_t)(end - g->end[side]) <= 0;
+    return !g->started[side] || (int32_t)(end - g->end[side]) <= 1; /* a FIN at last */
 }
