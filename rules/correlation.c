@@ -1,0 +1,1125 @@
+/* correlation.c - RULES.md section 4: which request each message answered, and how often. */
+#include "rule.h"
+
+#define ABC (ERA_A | ERA_B | ERA_C)
+#define LC  (ERA_L | ABC)
+
+static bool is_response(const struct message *m)
+{
+    return m->kind == RPC_RESULT || m->kind == RPC_ERROR;
+}
+
+static const struct leg *leg_of(const struct session *s, const struct message *m)
+{
+    const struct event *e = m->event == NONE ? NULL : event_at(s, m->event);
+
+    return e ? s->leg[e->leg] : NULL;
+}
+
+static enum era era_of_message(const struct session *s, const struct message *m)
+{
+    return s->exch[m->exch]->era;
+}
+
+static bool ambiguous(const struct session *s, const struct message *m)
+{
+    const struct event *e = m->event == NONE ? NULL : event_at(s, m->event);
+
+    return e && e->ambiguous;
+}
+
+static struct finding *on_message(struct rule_run *run, const struct session *s,
+                                  const struct message *m, enum party party)
+{
+    struct finding *f = finding_add(run, s);
+    const struct event *e = m->event == NONE ? NULL : event_at(s, m->event);
+
+    if (e)
+        finding_on_event(run, f, e);
+    else
+        finding_on_exch(run, f, s->exch[m->exch]);
+    f->party = party;
+    if (m->id.type != RPC_ID_NONE)
+        f->request_id = m->id;
+    if (ambiguous(s, m))
+        f->certainty = CERTAINTY_LIKELY;
+    return f;
+}
+
+/*
+ * All messages of the server in a session, redeliveries too: bodies first, then events.
+ *     struct all a = { 0 };  while ((m = next_message(s, &a)))
+ */
+struct all {
+    uint32_t exch, reply, event, msg;
+};
+
+static const struct message *next_message(const struct session *s, struct all *a)
+{
+    for (; a->exch < s->exch_count; a->exch++, a->reply = 0) {
+        const struct exch *x = s->exch[a->exch];
+        if (x->method == HTTP_METHOD_POST && x->status < 400 && a->reply < x->reply_count)
+            return &x->reply[a->reply++];
+    }
+    for (; a->event < s->event_count; a->event++, a->msg = 0) {
+        const struct event *e = event_at(s, a->event);
+        if (e && a->msg < e->msg_count)
+            return &e->msg[a->msg++];
+    }
+    return NULL;
+}
+
+/* ---- more than one response ---- */
+
+static const char *both_processed(struct rule_run *run, const struct session *s,
+                                  const struct message *a, const struct message *b)
+{
+    (void)run;
+    if (!s->has_log)
+        return "";
+    if (a->track != NONE && b->track != NONE && a->track != b->track &&
+        track_state_at(s, a->track, INT64_MAX) >= HEAD_PROCESSED &&
+        track_state_at(s, b->track, INT64_MAX) >= HEAD_PROCESSED)
+        return "; by the log both were processed";
+    return "; by the log not both were processed";
+}
+
+static bool open_together(const struct session *s, const struct message *a, const struct message *b)
+{
+    const struct leg *la = leg_of(s, a);
+    const struct leg *lb = leg_of(s, b);
+
+    return la && lb && la != lb && la->stream != lb->stream && leg_open_at(la, b->at.time);
+}
+
+static void second_response(struct rule_run *run, const struct session *s, const struct request *r,
+                            const struct message *second, const char *what)
+{
+    struct finding *f = on_message(run, s, second, PARTY_SERVER);
+
+    finding_on_request(run, f, r);
+    finding_message(run, f, "request %s (" SLICE_FMT ") got %s%s", run_rpc_id(run, &r->msg->id),
+                    SLICE_ARG(r->msg->method), what, both_processed(run, s, r->response, second));
+    finding_frame(run, f, second->at, "the second response");
+    finding_frame(run, f, r->response->at, "the first response");
+    finding_frame(run, f, r->at, "the request");
+}
+
+static void check_duplicate(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->request_count; i++) {
+        const struct request *r = s->request[i];
+        if (r->from_server || !r->duplicate || r->conflict ||
+            open_together(s, r->response, r->duplicate))
+            continue;
+        second_response(run, s, r, r->duplicate,
+                        "a second response, under another event id or leg, which is no redelivery");
+    }
+}
+
+static void check_conflict(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->request_count; i++) {
+        const struct request *r = s->request[i];
+        if (!r->from_server && r->conflict)
+            second_response(run, s, r, r->conflict, "two responses with different content");
+    }
+}
+
+static void broadcast_finding(struct rule_run *run, const struct session *s,
+                              const struct message *a, const struct message *b)
+{
+    struct finding *f = on_message(run, s, b, PARTY_SERVER);
+
+    finding_message(run, f,
+                    "the same message was sent on two legs that were open at the same time");
+    finding_frame(run, f, b->at, "sent here");
+    finding_frame(run, f, a->at, "and here");
+}
+
+static void check_broadcast(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->request_count; i++) {
+        const struct request *r = s->request[i];
+        if (!r->from_server && r->duplicate && !r->conflict &&
+            open_together(s, r->response, r->duplicate))
+            broadcast_finding(run, s, r->response, r->duplicate);
+        const struct request *o =
+            r->from_server && r->earlier != NONE ? s->request[r->earlier] : NULL;
+        if (o && o->msg->digest == r->msg->digest && open_together(s, o->msg, r->msg))
+            broadcast_finding(run, s, o->msg, r->msg);
+    }
+    for (uint32_t i = 0; i < s->event_count; i++) {
+        const struct event *e = event_at(s, i);
+        const struct event *o = e && e->first != e->index ? event_at(s, e->first) : NULL;
+        if (!o || e->msg_count == 0 || o->msg_count == 0 || s->leg[e->leg]->resumed ||
+            s->leg[o->leg]->resumed || !open_together(s, &o->msg[0], &e->msg[0]))
+            continue;
+        broadcast_finding(run, s, &o->msg[0], &e->msg[0]);
+    }
+}
+
+/* ---- responses that answer nothing, or something else ---- */
+
+static const char *nearly(const struct session *s, const struct rpc_id *id)
+{
+    for (uint32_t i = 0; i < s->request_count; i++) {
+        const struct request *r = s->request[i];
+        if (r->from_server)
+            continue;
+        if (rpc_id_eq_converted(&r->msg->id, id))
+            return "; it equals the id of a request after string/number conversion: the type of "
+                   "the id "
+                   "was changed";
+        if (rpc_id_eq_rounded(&r->msg->id, id))
+            return "; it equals the id of a request after rounding above 2^53: the id lost its "
+                   "precision";
+    }
+    return "";
+}
+
+static const struct stream *stream_of(const struct session *s, const struct message *m)
+{
+    const struct leg *l = leg_of(s, m);
+
+    return l ? s->stream[l->stream] : NULL;
+}
+
+static void check_unknown(struct rule_run *run, const struct session *s)
+{
+    struct all a = { 0 };
+    const struct message *m;
+
+    if (s->orphan || s->legacy)
+        return;
+    while ((m = next_message(s, &a))) {
+        const struct stream *st = stream_of(s, m);
+        const struct event *e = m->event == NONE ? NULL : event_at(s, m->event);
+        if (!is_response(m) || m->same_as || m->request != NONE || m->id.type <= RPC_ID_NULL)
+            continue;
+        if ((st && st->kind == STREAM_STANDALONE) || (e && (e->marks & EV_FOREIGN_SESSION)))
+            continue;
+        if (!session_whole_before(s, m->at.time)) {
+            undecidable_add(run, s, st ? st->index : NONE,
+                            "response %s: its request may lie in what the recording lacks",
+                            run_rpc_id(run, &m->id));
+            continue;
+        }
+        struct finding *f = on_message(run, s, m, PARTY_SERVER);
+        finding_message(run, f, "the response %s matches no request of the client%s",
+                        run_rpc_id(run, &m->id), nearly(s, &m->id));
+        finding_frame(run, f, m->at, "the response");
+        finding_frame(run, f, s->exch[m->exch]->first, "the request of its exchange");
+    }
+}
+
+static bool carries_requests(const struct exch *x)
+{
+    for (uint32_t i = 0; i < x->msg_count; i++) {
+        if (x->msg[i].kind == RPC_REQUEST)
+            return true;
+    }
+    return false;
+}
+
+static void check_misrouted(struct rule_run *run, const struct session *s)
+{
+    struct all a = { 0 };
+    const struct message *m;
+
+    while ((m = next_message(s, &a))) {
+        const struct leg *l = leg_of(s, m);
+        uint32_t own = l ? s->stream[l->stream]->exch : m->exch;
+        if (!is_response(m) || m->same_as || m->request == NONE || s->legacy)
+            continue;
+        const struct request *r = s->request[m->request];
+        if (r->from_server || r->exch == own || !carries_requests(s->exch[own]) ||
+            (l && l->resumed))
+            continue;
+        const struct request *y =
+            s->request[s->exch[own]->msg[0].request == NONE ? m->request
+                                                            : s->exch[own]->msg[0].request];
+        struct finding *f = on_message(run, s, m, PARTY_SERVER);
+        finding_message(run, f,
+                        "the response to request %s (" SLICE_FMT
+                        ") came in the exchange of request %s (" SLICE_FMT ")",
+                        run_rpc_id(run, &r->msg->id), SLICE_ARG(r->msg->method),
+                        run_rpc_id(run, &y->msg->id), SLICE_ARG(y->msg->method));
+        finding_frame(run, f, m->at, "the response");
+        finding_frame(run, f, r->at, "the request that it answers");
+        finding_frame(run, f, s->exch[own]->first, "the request of the exchange that it came in");
+    }
+}
+
+static void check_standalone(struct rule_run *run, const struct session *s)
+{
+    struct all a = { 0 };
+    const struct message *m;
+
+    if (s->legacy)
+        return;
+    while ((m = next_message(s, &a))) {
+        const struct stream *st = stream_of(s, m);
+        if (!is_response(m) || m->same_as || !st || st->kind != STREAM_STANDALONE ||
+            era_of_message(s, m) == ERA_L || leg_of(s, m)->resumed)
+            continue;
+        struct finding *f = on_message(run, s, m, PARTY_SERVER);
+        finding_message(
+            run, f, "the response %s came on a listening stream, which resumes no request's stream",
+            run_rpc_id(run, &m->id));
+        finding_frame(run, f, m->at, "the response");
+        finding_frame(run, f, s->exch[m->exch]->first, "the GET that opened the stream");
+        if (m->request != NONE)
+            finding_frame(run, f, s->request[m->request]->at, "the request that it answers");
+    }
+}
+
+/* ---- lost ---- */
+
+/* A time-out or error that the client made up for this request: it knew of no answer. */
+static uint32_t synthetic_for(const struct session *s, const struct request *r)
+{
+    for (uint32_t i = 0; s->has_log && i < s->log_entry_count; i++) {
+        const struct log_entry *e = &s->model->log->entry[s->log_entry[i]];
+        if (e->synthetic && rpc_id_eq(&e->request, &r->msg->id) && s->log_time[i] >= r->at.time)
+            return s->log_entry[i];
+    }
+    return NONE;
+}
+
+static bool log_has_other_response(const struct session *s, const struct request *r)
+{
+    for (uint32_t i = 0; i < s->request_count; i++) {
+        const struct request *q = s->request[i];
+        if (q != r && !q->from_server && q->response && q->response->track != NONE &&
+            track_state_at(s, q->response->track, INT64_MAX) >= HEAD_PROCESSED)
+            return true;
+    }
+    return false;
+}
+
+static bool seen_by_handler(const struct session *s, uint32_t track)
+{
+    if (track == NONE)
+        return false;
+    const struct track *k = &s->track[track];
+    return k->state[LOG_PROCESSED].first != NONE || k->state[LOG_COMMITTED].first != NONE ||
+           k->state[LOG_DROPPED].first != NONE || k->state[LOG_FAILED].first != NONE;
+}
+
+/* Any copy of the response, redelivered ones under new ids included, that reached a handler. */
+static bool response_dispatched(const struct session *s, const struct request *r)
+{
+    struct all a = { 0 };
+    const struct message *m;
+
+    if (seen_by_handler(s, r->response->track))
+        return true;
+    if (r->response->event == NONE)
+        return false;
+    while ((m = next_message(s, &a))) {
+        if (m->request == r->index && is_response(m) && seen_by_handler(s, m->track))
+            return true;
+    }
+    return false;
+}
+
+/* By the log: the response was on the wire, and never dispatched. */
+static bool lost_by_log(const struct session *s, const struct request *r, uint32_t *ret_synthetic)
+{
+    int64_t t = r->response->at.time;
+
+    *ret_synthetic = synthetic_for(s, r);
+    if (!s->has_log || s->log_from_map || ambiguous(s, r->response))
+        return false;
+    if (r->cancelled.time && r->cancelled.time < t)
+        return false;
+    if (t < s->log_first || (t > s->log_last && *ret_synthetic == NONE))
+        return false;
+    if (response_dispatched(s, r))
+        return false;
+    return *ret_synthetic != NONE || (s->log_processes && log_has_other_response(s, r)) ||
+           (s->log_processes && r->response->track != NONE);
+}
+
+/* Sent after the client had gone, and on no later leg. */
+static bool lost_on_wire(const struct rule_run *run, const struct session *s,
+                         const struct request *r)
+{
+    const struct leg *l = leg_of(s, r->response);
+
+    if (r->answered.time || !l || !l->ended || r->cancelled.time || s->truncated)
+        return false;
+    if (l->end != END_CLIENT_FIN && l->end != END_CLIENT_RST)
+        return false;
+    return run->model->end.time - r->response->at.time > 5 * NS_PER_SEC;
+}
+
+static bool lost_in_gap(const struct session *s, const struct request *r,
+                        const struct resumption **ret)
+{
+    for (uint32_t i = 0; i < s->resumption_count; i++) {
+        const struct resumption *p = s->resumption[i];
+        if (!(p->faults & RF_GAP) || !p->missing_proven || p->leg == NONE ||
+            s->leg[p->leg]->end != END_COMPLETE)
+            continue;
+        for (uint32_t k = 0; k < p->outstanding_count; k++) {
+            if (p->outstanding[k] == r->index) {
+                *ret = p;
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static void lost_finding(struct rule_run *run, const struct session *s, const struct request *r,
+                         uint32_t synthetic)
+{
+    const struct message *m = r->response;
+    struct finding *f = on_message(run, s, m, PARTY_CLIENT);
+
+    finding_on_request(run, f, r);
+    f->request_id = r->msg->id;
+    finding_message(
+        run, f,
+        "the response to request %s (" SLICE_FMT ") was on the wire%s and never reached the "
+        "client's dispatch%s",
+        run_rpc_id(run, &r->msg->id), SLICE_ARG(r->msg->method),
+        m->acked.time ? ", acknowledged by the client's host," : "",
+        synthetic != NONE ? ": the client made up an error of its own for the request" : "");
+    finding_frame(run, f, m->at, "the response");
+    finding_frame(run, f, m->acked, "acknowledged by the client's host");
+    finding_frame(run, f, r->at, "the request");
+    if (synthetic != NONE)
+        finding_log(run, f, synthetic, "the error that the client made up");
+    if (m->track != NONE && s->track[m->track].count > 0)
+        finding_log(run, f, s->track[m->track].entry[s->track[m->track].count - 1],
+                    "the last that the log says of it");
+}
+
+static void check_lost(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->request_count; i++) {
+        const struct request *r = s->request[i];
+        const struct resumption *p = NULL;
+        uint32_t synthetic = NONE;
+        if (r->from_server)
+            continue;
+        if (r->response && (lost_by_log(s, r, &synthetic) || lost_on_wire(run, s, r))) {
+            lost_finding(run, s, r, synthetic);
+        } else if (!r->response && !r->http_error && lost_in_gap(s, r, &p)) {
+            struct finding *f = finding_add(run, s);
+            finding_on_request(run, f, r);
+            f->party = PARTY_SERVER;
+            f->certainty = CERTAINTY_LIKELY;
+            finding_message(
+                run, f,
+                "the response to request %s (" SLICE_FMT ") must lie in the proven gap after %s: "
+                "the server ended the stream without it",
+                run_rpc_id(run, &r->msg->id), SLICE_ARG(r->msg->method), run_id(run, p->cursor));
+            finding_frame(run, f, r->at, "the request");
+            finding_frame(run, f, s->exch[p->exch]->first,
+                          "the reconnect behind which the gap lies");
+            finding_frame(run, f, s->leg[p->leg]->end_at, "the stream ends");
+        }
+    }
+}
+
+static void check_late(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->request_count; i++) {
+        const struct request *r = s->request[i];
+        const struct message *m = r->response;
+        if (r->from_server || !m || !r->cancelled.time || m->at.time < r->cancelled.time)
+            continue;
+        struct finding *f = on_message(run, s, m, PARTY_CLIENT);
+        finding_on_request(run, f, r);
+        finding_message(run, f,
+                        "the response to request %s (" SLICE_FMT
+                        ") came %s after the client had cancelled it",
+                        run_rpc_id(run, &r->msg->id), SLICE_ARG(r->msg->method),
+                        run_seconds(run, m->at.time - r->cancelled.time));
+        finding_frame(run, f, m->at, "the response");
+        finding_frame(run, f, r->cancelled, "the cancellation");
+        finding_frame(run, f, r->at, "the request");
+    }
+}
+
+/* ---- unanswered ---- */
+
+/* Could an answer still come, or have come unseen? NULL: no. */
+static const char *answer_may_exist(const struct session *s, const struct request *r)
+{
+    const struct exch *x = s->exch[r->exch];
+
+    if (s->truncated || x->truncated_capture)
+        return "the file is cut";
+    if (x->undecodable)
+        return "the body of the answer is not in the evidence";
+    if (x->response_gaps || x->head_gap)
+        return "part of the answer is missing in the capture";
+    if (x->reply_present && !x->reply_whole && x->end_kind != END_FIN && x->end_kind != END_RST)
+        return "the body of the answer was not read whole";
+    if (x->end_kind == END_GAP)
+        return "how the exchange ended is lost in a gap of the capture";
+    for (uint32_t i = 0; r->stream != NONE && i < s->stream[r->stream]->leg_count; i++) {
+        const struct leg *l = s->leg[s->stream[r->stream]->leg[i]];
+        if (l->gaps)
+            return "part of its stream is missing in the capture";
+    }
+    return NULL;
+}
+
+static bool still_open(const struct session *s, const struct request *r)
+{
+    const struct exch *x = s->exch[r->exch];
+
+    if (x->end_kind == END_OPEN)
+        return true;
+    for (uint32_t i = 0; r->stream != NONE && i < s->stream[r->stream]->leg_count; i++) {
+        const struct leg *l = s->leg[s->stream[r->stream]->leg[i]];
+        if (!l->ended || l->end == END_OPEN)
+            return true;
+    }
+    for (uint32_t i = 0; s->legacy && i < s->leg_count; i++) {
+        if (!s->leg[i]->ended || s->leg[i]->end == END_OPEN)
+            return true;
+    }
+    /* A reconnect that the capture does not show the answer of. */
+    for (uint32_t i = 0; i < s->resumption_count; i++) {
+        const struct resumption *p = s->resumption[i];
+        if (p->stream == r->stream && p->stream != NONE && s->exch[p->exch]->end_kind == END_OPEN)
+            return true;
+    }
+    return false;
+}
+
+static bool answered_elsewhere(const struct session *s, const struct request *r)
+{
+    /* Under one id twice in flight, one answer may be either's; the other is known to be missing.
+     */
+    (void)s;
+    return r->response || r->http_error;
+}
+
+static void check_unanswered(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->request_count; i++) {
+        const struct request *r = s->request[i];
+        if (r->from_server || answered_elsewhere(s, r) || still_open(s, r))
+            continue;
+        const char *why = answer_may_exist(s, r);
+        if (why) {
+            undecidable_add(run, s, r->stream, "request %s: %s", run_rpc_id(run, &r->msg->id), why);
+            continue;
+        }
+        const struct exch *x = s->exch[r->exch];
+        struct finding *f = finding_add(run, s);
+        finding_on_request(run, f, r);
+        f->party = PARTY_UNKNOWN;
+        if (r->cancelled.time)
+            f->severity = SEV_INFO;
+        finding_message(run, f, "request %s (" SLICE_FMT "%s%s) has no response on any leg%s",
+                        run_rpc_id(run, &r->msg->id), SLICE_ARG(r->msg->method), r->tool ? " " : "",
+                        r->tool ? r->tool : "",
+                        r->cancelled.time ? "; the client cancelled it" : "");
+        finding_frame(run, f, r->at, "the request");
+        finding_frame(run, f, x->end, "its exchange ends (%s)", end_kind_text(x->end_kind));
+        finding_frame(run, f, r->cancelled, "the cancellation");
+    }
+}
+
+/* ---- sent again ---- */
+
+static bool without_effect(struct slice method)
+{
+    static const char *const harmless[] = { "initialize", "ping", "logging/setLevel",
+                                            "subscriptions/listen", "completion/complete" };
+
+    for (size_t i = 0; i < ARRAY_LEN(harmless); i++) {
+        if (slice_eq(method, slice_str(harmless[i])))
+            return true;
+    }
+    return method.len > 5 && memcmp(method.ptr + method.len - 5, "/list", 5) == 0;
+}
+
+/* Did the exchange or stream of p break, or the client give it up, before t? */
+static bool broken_before(const struct session *s, const struct request *p, int64_t t)
+{
+    const struct exch *x = s->exch[p->exch];
+
+    if (p->cancelled.time && p->cancelled.time < t)
+        return true;
+    if (p->stream == NONE)
+        return x->ended && x->end.time < t && x->end_kind != END_OPEN && x->status < 400;
+    uint32_t at = stream_leg_before(s, s->stream[p->stream], t);
+    const struct leg *l = at == NONE ? NULL : s->leg[at];
+    return l && l->ended && l->end != END_OPEN && l->end_at.time < t;
+}
+
+static bool unanswered_at_client(const struct session *s, const struct request *p, int64_t t)
+{
+    uint32_t synthetic;
+
+    if (p->http_error)
+        return false;
+    if (request_outstanding(s, p, t) || (p->cancelled.time && !p->answered.time))
+        return true;
+    return p->response && lost_by_log(s, p, &synthetic);
+}
+
+static const struct request *repeats(const struct session *s, const struct session *o,
+                                     const struct request *q)
+{
+    for (uint32_t i = o->request_count; i-- > 0;) {
+        const struct request *p = o->request[i];
+        if (p == q || p->from_server || p->at.time >= q->at.time ||
+            !slice_eq(p->msg->method, q->msg->method) || p->msg->body_digest != q->msg->body_digest)
+            continue;
+        if (broken_before(o, p, q->at.time) && unanswered_at_client(o, p, q->at.time))
+            return p;
+    }
+    (void)s;
+    return NULL;
+}
+
+static bool stream_has_id(const struct session *s, const struct request *p)
+{
+    for (uint32_t i = 0; p->stream != NONE && i < s->stream[p->stream]->leg_count; i++) {
+        if (s->leg[s->stream[p->stream]->leg[i]]->last_id != NONE)
+            return true;
+    }
+    return false;
+}
+
+static void reissued_finding(struct rule_run *run, const struct session *s, const struct session *o,
+                             const struct request *p, const struct request *q)
+{
+    struct finding *f = finding_add(run, s);
+
+    finding_on_request(run, f, q);
+    f->party = PARTY_CLIENT;
+    if (q->response && (p->response || p->answered.time))
+        f->severity = SEV_ERROR;
+    if (q->idempotent)
+        f->severity = SEV_INFO;
+    finding_message(
+        run, f,
+        "the call of request %s%s%s (" SLICE_FMT "%s%s) was sent again as %s after a break that "
+        "left the first unanswered at the client; the first could%s have been resumed%s%s",
+        run_rpc_id(run, &p->msg->id), o != s ? " of session " : "", o != s ? o->name : "",
+        SLICE_ARG(q->msg->method), q->tool ? " " : "", q->tool ? q->tool : "",
+        run_rpc_id(run, &q->msg->id), stream_has_id(o, p) ? "" : " not",
+        p->response ? "; its response exists on the wire" : "",
+        q->idempotent ? "; the tool is idempotent" : "");
+    finding_frame(run, f, q->at, "the call, again");
+    finding_frame(run, f, p->at, "the call, first");
+    if (p->response)
+        finding_frame(run, f, p->response->at, "the response to the first");
+    if (q->response)
+        finding_frame(run, f, q->response->at, "the response to the second");
+}
+
+static void check_reissued(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->request_count; i++) {
+        const struct request *q = s->request[i];
+        unsigned steps = 0;
+        if (q->from_server || without_effect(q->msg->method))
+            continue;
+        for (const struct session *o = s; o && steps < 8; o = o->replaces, steps++) {
+            const struct request *p = repeats(s, o, q);
+            if (!p)
+                continue;
+            reissued_finding(run, s, o, p, q);
+            break;
+        }
+    }
+}
+
+static void check_id_reused(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->request_count; i++) {
+        const struct request *r = s->request[i];
+        const struct request *o = r->earlier == NONE ? NULL : s->request[r->earlier];
+        if (!o || (r->from_server && o->msg->digest == r->msg->digest))
+            continue;
+        bool in_flight = r->earlier_in_flight && request_outstanding(s, o, r->at.time);
+        if (r->from_server)
+            in_flight = r->earlier_in_flight;
+        if (s->exch[r->exch]->era == ERA_D && !in_flight)
+            continue;
+        /* Without a session id several clients may stand behind one address. */
+        if (!s->id.ptr && s->exch[o->exch]->conn != s->exch[r->exch]->conn)
+            continue;
+        struct finding *f = finding_add(run, s);
+        finding_on_request(run, f, r);
+        f->request = NONE;
+        f->subject = run_rpc_id(run, &r->msg->id);
+        f->party = r->from_server ? PARTY_SERVER : PARTY_CLIENT;
+        if (in_flight)
+            f->severity = SEV_ERROR;
+        finding_message(run, f, "the id %s is used for another request of the same sender%s",
+                        run_rpc_id(run, &r->msg->id),
+                        in_flight ? " while the first is in flight: an answer could be either's"
+                                  : "");
+        finding_frame(run, f, r->at, "the id again (" SLICE_FMT ")", SLICE_ARG(r->msg->method));
+        finding_frame(run, f, o->at, "the id before (" SLICE_FMT ")", SLICE_ARG(o->msg->method));
+    }
+}
+
+/* ---- requests of the server ---- */
+
+#define ANSWER_TIME (5 * NS_PER_SEC)
+static void check_server_unanswered(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->request_count; i++) {
+        const struct request *r = s->request[i];
+        if (!r->from_server || r->response || r->cancelled.time || s->truncated ||
+            run->model->end.time - r->at.time < ANSWER_TIME || !message_delivered(s, r->msg))
+            continue;
+        if (s->orphan || s->gaps) {
+            undecidable_add(run, s, NONE,
+                            "server request %s: the answer may lie in what the capture lacks",
+                            run_rpc_id(run, &r->msg->id));
+            continue;
+        }
+        struct finding *f = on_message(run, s, r->msg, PARTY_CLIENT);
+        finding_message(run, f,
+                        "the server's request %s (" SLICE_FMT ") was never answered by POST",
+                        run_rpc_id(run, &r->msg->id), SLICE_ARG(r->msg->method));
+        finding_frame(run, f, r->at, "the server's request");
+    }
+}
+
+static void check_server_twice(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->request_count; i++) {
+        const struct request *r = s->request[i];
+        if (!r->from_server || !r->duplicate)
+            continue;
+        struct finding *f = on_message(run, s, r->duplicate, PARTY_CLIENT);
+        finding_message(run, f, "the server's request %s (" SLICE_FMT ") was answered twice",
+                        run_rpc_id(run, &r->msg->id), SLICE_ARG(r->msg->method));
+        finding_frame(run, f, r->duplicate->at, "the second answer");
+        finding_frame(run, f, r->response->at, "the first answer");
+        finding_frame(run, f, r->at, "the server's request");
+    }
+}
+
+static void cancel_finding(struct rule_run *run, const struct session *s, const struct message *m,
+                           const char *why)
+{
+    struct finding *f = on_message(run, s, m, PARTY_CLIENT);
+
+    f->request_id = m->cancelled;
+    finding_message(run, f, "a cancellation of request %s, %s", run_rpc_id(run, &m->cancelled),
+                    why);
+    finding_frame(run, f, m->at, "the cancellation");
+}
+
+static void check_cancel(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->exch_count; i++) {
+        const struct exch *x = s->exch[i];
+        for (uint32_t k = 0; k < x->msg_count; k++) {
+            const struct message *m = &x->msg[k];
+            if (m->kind != RPC_NOTIFICATION ||
+                !slice_eq(m->method, SLICE_LIT("notifications/cancelled")))
+                continue;
+            if (m->request != NONE &&
+                slice_eq(s->request[m->request]->msg->method, SLICE_LIT("initialize")))
+                cancel_finding(run, s, m, "which is initialize: it must not be cancelled");
+            else if (m->request == NONE && session_whole_before(s, m->at.time) && s->id.ptr)
+                cancel_finding(run, s, m, "which the client never issued");
+        }
+    }
+}
+
+/* ---- progress ---- */
+
+static void check_progress(struct rule_run *run, const struct session *s)
+{
+    struct all a = { 0 };
+    const struct message *m;
+
+    while ((m = next_message(s, &a))) {
+        if (m->same_as || !m->has_previous || m->progress > m->previous_progress)
+            continue;
+        const struct leg *l = leg_of(s, m);
+        struct finding *f = on_message(run, s, m, PARTY_SERVER);
+        f->request_id = s->request[m->request]->msg->id;
+        f->event = NONE;
+        f->request = m->request;
+        finding_message(
+            run, f, "progress of request %s goes from %g to %g%s",
+            run_rpc_id(run, &s->request[m->request]->msg->id), m->previous_progress, m->progress,
+            l && l->resumed ? ", on a resumed leg: the replay is out of order or leaves events out"
+                            : "");
+        finding_frame(run, f, m->at, "progress %g", m->progress);
+        finding_frame(run, f, m->previous_at, "progress %g, before it", m->previous_progress);
+    }
+}
+
+static void check_jump(struct rule_run *run, const struct session *s)
+{
+    struct all a = { 0 };
+    const struct message *m;
+
+    while ((m = next_message(s, &a))) {
+        double skipped = m->progress - m->previous_progress;
+        if (m->same_as || !m->across_break || m->step <= 0 || skipped < m->step * 1.5)
+            continue;
+        struct finding *f = on_message(run, s, m, PARTY_SERVER);
+        f->request_id = s->request[m->request]->msg->id;
+        f->certainty = CERTAINTY_LIKELY;
+        finding_message(
+            run, f,
+            "progress of request %s went on by %g until the break, and from %g to %g across it: "
+            "what lay between was not replayed",
+            run_rpc_id(run, &s->request[m->request]->msg->id), m->step, m->previous_progress,
+            m->progress);
+        finding_frame(run, f, m->at, "progress %g, after the break", m->progress);
+        finding_frame(run, f, m->previous_at, "progress %g, before it", m->previous_progress);
+    }
+}
+
+static bool is_task(const struct message *m)
+{
+    return (m->flags & (RPC_RELATED_TASK | RPC_HAS_TASK)) != 0;
+}
+
+static void check_after_response(struct rule_run *run, const struct session *s)
+{
+    struct all a = { 0 };
+    const struct message *m;
+
+    while ((m = next_message(s, &a))) {
+        if (m->same_as || m->kind != RPC_NOTIFICATION || m->request == NONE || is_task(m) ||
+            m->token.type == RPC_ID_NONE)
+            continue;
+        const struct request *r = s->request[m->request];
+        if (!r->response || is_task(r->msg) || is_task(r->response) ||
+            r->response->at.time > m->at.time || r->response == m)
+            continue;
+        bool same_leg =
+            leg_of(s, m) == leg_of(s, r->response) && leg_of(s, m) && r->response->event < m->event;
+        if (!same_leg && m->at.time - r->response->at.time < NS_PER_SEC)
+            continue; /* two connections: they may cross */
+        struct finding *f = on_message(run, s, m, PARTY_SERVER);
+        f->request_id = r->msg->id;
+        finding_message(run, f, "progress for request %s, which was already answered",
+                        run_rpc_id(run, &r->msg->id));
+        finding_frame(run, f, m->at, "the progress notification");
+        finding_frame(run, f, r->response->at, "the response");
+    }
+}
+
+static void check_token(struct rule_run *run, const struct session *s)
+{
+    struct all a = { 0 };
+    const struct message *m;
+
+    if (s->orphan)
+        return;
+    while ((m = next_message(s, &a))) {
+        const struct event *e = m->event == NONE ? NULL : event_at(s, m->event);
+        if (m->same_as || m->kind != RPC_NOTIFICATION || m->request != NONE ||
+            m->token.type == RPC_ID_NONE || is_task(m) ||
+            !slice_eq(m->method, SLICE_LIT("notifications/progress")) ||
+            (e && (e->marks & EV_FOREIGN_SESSION)))
+            continue;
+        if (!session_whole_before(s, m->at.time)) {
+            undecidable_add(run, s, NONE,
+                            "progress token %s: its request may lie in what the recording lacks",
+                            run_rpc_id(run, &m->token));
+            continue;
+        }
+        struct finding *f = on_message(run, s, m, PARTY_SERVER);
+        f->subject = run_rpc_id(run, &m->token);
+        f->event = NONE;
+        finding_message(run, f, "progress for the token %s, which no request of the client carries",
+                        run_rpc_id(run, &m->token));
+        finding_frame(run, f, m->at, "the progress notification");
+    }
+}
+
+static void check_disconnect(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->resumption_count; i++) {
+        const struct resumption *r = s->resumption[i];
+        if (r->leg == NONE || r->outstanding_count == 0 || r->head == NONE ||
+            (r->faults & (RF_EMPTY | RF_STALLED)) || s->leg[r->leg]->end != END_COMPLETE ||
+            s->leg[r->leg]->gaps)
+            continue;
+        const struct request *q = s->request[r->outstanding[0]];
+        const struct stream *st = s->stream[r->stream];
+        if (q->response || q->http_error || q->cancelled.time ||
+            st->leg[st->leg_count - 1] != r->leg)
+            continue;
+        struct finding *f = finding_add(run, s);
+        finding_on_resumption(run, f, r);
+        f->request_id = q->msg->id;
+        f->request = q->index;
+        f->party = PARTY_SERVER;
+        f->certainty = CERTAINTY_LIKELY;
+        finding_message(
+            run, f,
+            "the leg of request %s was cut and rightly resumed; the server sent what it had, "
+            "ended the stream, and has no response: it took the disconnect for a cancellation",
+            run_rpc_id(run, &q->msg->id));
+        finding_frame(run, f, s->exch[r->exch]->first, "GET with Last-Event-ID: %s",
+                      run_id(run, r->cursor));
+        finding_frame(run, f, s->leg[r->leg]->end_at, "the server ends the stream");
+        finding_frame(run, f, q->at, "the request");
+    }
+}
+
+static const struct rule rules[] = {
+    {
+        .id = "response-duplicate",
+        .severity = SEV_ERROR,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .summary = "A second response to a request, which is no redelivery of the first.",
+        .why = "A client without its own guard takes the effect twice.",
+        .advice = "Server: answer a request once. Client: ignore a response to a request that is "
+                  "no longer "
+                  "pending, and log it.",
+        .source =
+            "JSON-RPC 2.0, 5; MCP 2025-11-25, Transports > Multiple Connections (no broadcasting)",
+        .check = check_duplicate,
+    },
+    {
+        .id = "response-conflict",
+        .severity = SEV_ERROR,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .summary = "Two responses to one request with different content.",
+        .why = "Which of them took effect depends on which came first.",
+        .advice = "Server: find out who writes the second response; check that stores and streams "
+                  "are keyed "
+                  "by session.",
+        .source = "JSON-RPC 2.0, 5 (exactly one of result and error, once)",
+        .check = check_conflict,
+    },
+    {
+        .id = "response-unknown",
+        .severity = SEV_ERROR,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .summary = "A response whose id matches no request of the client.",
+        .why = "The request that it was meant for is never resolved.",
+        .advice = "Server: echo the id with its type and every digit. If ids belong to another "
+                  "client, look "
+                  "for shared state between sessions.",
+        .source = "JSON-RPC 2.0, 5: the id must be the same as the request's; MCP, Base Protocol",
+        .check = check_unknown,
+    },
+    {
+        .id = "response-misrouted",
+        .severity = SEV_ERROR,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .summary = "The response to one request arrives in the exchange of another.",
+        .why = "The waiter of this exchange may take it for its own answer.",
+        .advice = "Server: key open streams by session and request, not by the request id alone.",
+        .source = "MCP 2025-11-25, Transports > Sending Messages; python-sdk#3060, go-sdk#1004",
+        .check = check_misrouted,
+    },
+    {
+        .id = "response-lost",
+        .severity = SEV_ERROR,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .summary = "A response existed, and never reached the client's dispatch.",
+        .why = "The call had its effect on the server, and the client believes that it failed.",
+        .advice = "Client: find where the message was dropped (cursor before dispatch, parser, "
+                  "routing by "
+                  "connection). Do not repeat the call blindly: it was executed.",
+        .source = "DESIGN: delivery to a socket is not the effect at the client",
+        .check = check_lost,
+    },
+    {
+        .id = "response-late",
+        .severity = SEV_INFO,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = LC,
+        .summary = "A response after the request was cancelled.",
+        .why = "Legal: the call may have had its effect although the client gave it up.",
+        .advice =
+            "Client: allow more time while progress arrives; treat the late result as information.",
+        .source = "MCP 2025-11-25, Cancellation (races must be tolerated)",
+        .check = check_late,
+    },
+    {
+        .id = "response-on-standalone-stream",
+        .severity = SEV_ERROR,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = ABC,
+        .summary = "A response on a listening stream that resumes no request's stream.",
+        .why = "Clients that look for the response on the request's own stream never see it.",
+        .advice =
+            "Server: send responses on the stream of their request, or on a GET that resumes it.",
+        .source =
+            "MCP 2025-11-25, Transports > Listening: MUST NOT send a response unless resuming",
+        .check = check_standalone,
+    },
+    {
+        .id = "response-broadcast",
+        .severity = SEV_ERROR,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = ABC,
+        .summary = "The same message on two legs that are open at the same time.",
+        .why = "The client processes it twice.",
+        .advice = "Server: choose one stream for each message.",
+        .source = "MCP 2025-11-25, Transports > Multiple Connections: MUST NOT broadcast",
+        .check = check_broadcast,
+    },
+    {
+        .id = "request-unanswered",
+        .severity = SEV_WARNING,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .summary = "A request has no response on any leg, and nothing proves that one existed.",
+        .why = "The caller waits until its time-out, and does not know whether the call had its "
+               "effect.",
+        .advice =
+            "Look at how its exchange ended. Server: answer every request, if only by an error.",
+        .source = "MCP 2025-11-25, Transports > Sending Messages (one response per request)",
+        .check = check_unanswered,
+    },
+    {
+        .id = "request-reissued",
+        .severity = SEV_WARNING,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .summary = "The same call was sent again after a break that left the first unanswered.",
+        .why = "Both may have been executed: a possible double effect.",
+        .advice =
+            "Client: resume the stream instead of repeating the call, or use an idempotency key. "
+            "Server: make the tool idempotent and say so (idempotentHint).",
+        .source = "RFC 9110 9.2.2 (POST is not idempotent); MCP 2026-07-28, changelog (re-issue by "
+                  "design)",
+        .check = check_reissued,
+    },
+    {
+        .id = "request-id-reused",
+        .severity = SEV_WARNING,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .summary = "One sender uses a request id twice in a session.",
+        .why = "While the first is in flight, nobody can tell which request an answer belongs to.",
+        .advice = "Sender: count ids up; never use one again in the session.",
+        .source = "MCP 2025-11-25, Base Protocol > Requests: MUST NOT have been used before in the "
+                  "session",
+        .check = check_id_reused,
+    },
+    {
+        .id = "server-request-unanswered",
+        .severity = SEV_WARNING,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = LC,
+        .summary = "A request of the server was never answered by POST.",
+        .why = "A server that pings or asks for input waits, or takes the client for dead.",
+        .advice = "Client: answer every request of the server, if only by an error.",
+        .source = "JSON-RPC 2.0, 5; MCP 2025-11-25, Ping",
+        .check = check_server_unanswered,
+    },
+    {
+        .id = "server-request-answered-twice",
+        .severity = SEV_WARNING,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = LC,
+        .summary = "Two answers of the client to one request of the server.",
+        .why = "Typical after a replay: the client processed the request twice.",
+        .advice = "Client: recognise a redelivered server request by its event id and JSON-RPC id.",
+        .source = "JSON-RPC 2.0, 5; MCP 2025-11-25, Transports > Resumability",
+        .check = check_server_twice,
+    },
+    {
+        .id = "cancel-not-matching",
+        .severity = SEV_ERROR,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = LC,
+        .summary = "A cancellation of a request that its sender never issued, or of initialize.",
+        .why = "The request that was meant goes on, and has its effect.",
+        .advice = "Client: cancel with the id exactly as sent, in its own direction.",
+        .source = "MCP 2025-11-25, Cancellation > Behavior Requirements 1 and 2",
+        .check = check_cancel,
+    },
+    {
+        .id = "progress-not-increasing",
+        .severity = SEV_ERROR,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .summary = "A progress value does not increase for its token.",
+        .why = "After a resumption it is evidence that events were left out or came out of order.",
+        .advice =
+            "Server: send increasing values; check the order in which the event store replays.",
+        .source = "MCP 2025-11-25, Progress: the value MUST increase with each notification",
+        .check = check_progress,
+    },
+    {
+        .id = "progress-jump",
+        .severity = SEV_INFO,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .summary = "Progress that went on evenly skips values across a break.",
+        .why = "With opaque ids this is the only trace of a gap in the replay.",
+        .advice = "Look at the resumption at the break: were events left out?",
+        .source = "DESIGN: evidence beyond ids",
+        .check = check_jump,
+    },
+    {
+        .id = "progress-after-response",
+        .severity = SEV_ERROR,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .summary = "Progress for a request that was already answered.",
+        .why =
+            "The client has closed the request: the notification is lost, or reported as an error.",
+        .advice = "Server: stop progress before the response is written.",
+        .source = "MCP 2025-11-25, Progress: MUST stop after completion",
+        .check = check_after_response,
+    },
+    {
+        .id = "progress-unknown-token",
+        .severity = SEV_ERROR,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .summary = "Progress for a token that no request of the client carries.",
+        .why = "Nobody waits for it: it was meant for another request, session or client.",
+        .advice =
+            "Server: use the token of the request, with its type; look for state shared between "
+            "sessions.",
+        .source = "MCP 2025-11-25, Progress: only tokens of an active request",
+        .check = check_token,
+    },
+    {
+        .id = "disconnect-taken-as-cancel",
+        .severity = SEV_WARNING,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_H,
+        .eras = ABC,
+        .summary =
+            "After a cut and a valid resumption the server has nothing more, and no response.",
+        .why = "The call was given up because a connection broke.",
+        .advice = "Server: a disconnect is no cancellation; finish the call and keep its response "
+                  "for the "
+                  "resumption.",
+        .source = "MCP 2025-11-25, Transports > Sending Messages: disconnection SHOULD NOT be "
+                  "cancellation",
+        .check = check_disconnect,
+    },
+};
+
+const struct rule_family rules_correlation =
+    RULE_FAMILY("correlation", "JSON-RPC correlation", rules);
