@@ -10,6 +10,6 @@
 /* Evidence of a finding that folds repetitions is kept up to this many places. */
 #define SETTLE_EVIDENCE 8
 
-void findings_settle(struct findings *f, const struct dispatch_log *log);
+void findings_settle(struct findings *all, const struct dispatch_log *log);
 
 #endif

@@ -1,0 +1,87 @@
+/* output.c - see output.h. */
+#include "output.h"
+
+#include "base.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void say(FILE *err, const char *path, const char *what, int number)
+{
+    char text[100];
+
+    fprintf(err, "sseaudit: %s: %s: %s\n", path, what, strerror_r(number, text, sizeof(text)));
+}
+
+static FILE *open_temporary(struct output *out)
+{
+    size_t len = strlen(out->path) + sizeof(".XXXXXX");
+    mode_t mask = umask(077);
+    FILE *to = NULL;
+    int fd;
+
+    out->temporary = mem_alloc(len);
+    snprintf(out->temporary, len, "%s.XXXXXX", out->path);
+    fd = mkstemp(out->temporary);
+    umask(mask);
+    if (fd >= 0 && (fchmod(fd, 0666 & ~mask) != 0 || !(to = fdopen(fd, "w")))) {
+        close(fd);
+        unlink(out->temporary);
+    }
+    return to;
+}
+
+struct output *output_open(const char *path, FILE *err)
+{
+    struct output *out = mem_alloc(sizeof(*out));
+
+    out->path = path;
+    out->to = path ? open_temporary(out) : stdout;
+    if (out->to)
+        return out;
+    say(err, path, "the report cannot be written", errno);
+    free(out->temporary);
+    free(out);
+    return NULL;
+}
+
+/* A reader that has seen enough closes the pipe: that is no failure. */
+static int flush_all(FILE *to)
+{
+    if (fflush(to) == 0 && !ferror(to))
+        return 0;
+    return errno == EPIPE ? 0 : errno ? errno : EIO;
+}
+
+bool output_close(struct output *out, FILE *err)
+{
+    int failed = flush_all(out->to);
+
+    if (out->path) {
+        if (failed == 0 && fsync(fileno(out->to)) != 0 && errno != EINVAL && errno != EROFS)
+            failed = errno;
+        if (fclose(out->to) != 0 && failed == 0)
+            failed = errno;
+        if (failed == 0 && rename(out->temporary, out->path) != 0)
+            failed = errno;
+        if (failed != 0)
+            unlink(out->temporary);
+    }
+    if (failed != 0)
+        say(err, out->path ? out->path : "standard output", "the report cannot be written", failed);
+    free(out->temporary);
+    free(out);
+    return failed == 0;
+}
+
+void output_drop(struct output *out)
+{
+    if (out->path) {
+        fclose(out->to);
+        unlink(out->temporary);
+    }
+    free(out->temporary);
+    free(out);
+}
