@@ -1,0 +1,831 @@
+/* dispatch.c - RULES.md section 5: the client's dispatch log against the wire. */
+#include "rule.h"
+
+#include <stdlib.h>
+
+#define ABC (ERA_A | ERA_B | ERA_C)
+
+static const struct log_entry *entry_at(const struct session *s, uint32_t entry)
+{
+    return &s->model->log->entry[entry];
+}
+
+static bool reached_handler(const struct track *k)
+{
+    return k->state[LOG_PROCESSED].first != NONE || k->state[LOG_COMMITTED].first != NONE ||
+           k->state[LOG_DROPPED].first != NONE || k->state[LOG_FAILED].first != NONE;
+}
+
+static bool is_answer(const struct message *m)
+{
+    return m->kind == RPC_RESULT || m->kind == RPC_ERROR;
+}
+
+/* Messages of one kind, as far as a log would tell them apart. */
+static bool same_kind(const struct session *s, const struct message *a, const struct message *b)
+{
+    (void)s;
+    if (is_answer(a) || is_answer(b))
+        return is_answer(a) && is_answer(b);
+    return a->kind == b->kind;
+}
+
+/* Does the log, by another entry, show that it names messages of this kind when they are handled?
+ */
+static bool log_names_kind(const struct session *s, const struct message *m)
+{
+    for (uint32_t i = 0; i < s->track_count; i++) {
+        const struct track *k = &s->track[i];
+        if (k->msg && k->msg != m && same_kind(s, k->msg, m) && reached_handler(k))
+            return true;
+    }
+    return false;
+}
+
+/* How the log names messages: an event without an id can only be found by digest or request. */
+static bool log_can_name(const struct session *s, const struct event *e, const struct message *m)
+{
+    bool digests = false;
+
+    if (e && e->has_id && e->id.len > 0 && s->log_names_events)
+        return true;
+    if (is_answer(m))
+        return true; /* by request id */
+    for (uint32_t i = 0; i < s->log_entry_count && !digests; i++)
+        digests = entry_at(s, s->log_entry[i])->digest != LOG_DIGEST_NONE;
+    return digests;
+}
+
+static bool covers(const struct session *s, int64_t t)
+{
+    return s->has_log && !s->log_from_map && t >= s->log_first && t <= s->log_last;
+}
+
+static struct finding *on_track(struct rule_run *run, const struct session *s,
+                                const struct track *k)
+{
+    struct finding *f = finding_add(run, s);
+    const struct event *e = event_at(s, k->event);
+
+    if (e)
+        finding_on_event(run, f, e);
+    else if (k->msg)
+        finding_on_exch(run, f, s->exch[k->msg->exch]);
+    if (k->msg && k->msg->request != NONE)
+        f->request_id = s->request[k->msg->request]->msg->id;
+    else if (k->msg && k->msg->id.type != RPC_ID_NONE)
+        f->request_id = k->msg->id;
+    f->party = PARTY_CLIENT;
+    return f;
+}
+
+static void show_log(struct rule_run *run, struct finding *f, const struct track *k)
+{
+    for (uint32_t i = 0; i < k->count && i < 6; i++)
+        finding_log(run, f, k->entry[i], "%s",
+                    log_state_text(entry_at(f->session, k->entry[i])->state));
+}
+
+/* ---- skipped ---- */
+
+/* The first proof that the cursor went past the event: a stored id, or the header of a reconnect.
+ */
+struct advance {
+    uint32_t entry; /* NONE */
+    const struct resumption *resumption;
+};
+
+static bool advanced_past(const struct session *s, const struct event *e, struct advance *ret)
+{
+    struct brief b;
+
+    *ret = (struct advance){ NONE, NULL };
+    for (uint32_t i = 0; i < s->log_entry_count; i++) {
+        const struct log_entry *l = entry_at(s, s->log_entry[i]);
+        bool stores = l->state == LOG_CURSOR || (s->log_atomic && l->state == LOG_COMMITTED);
+        if (!stores || !l->event_id.ptr || s->log_time[i] < e->begin.time)
+            continue;
+        if (event_brief(s, event_by_id(s, l->event_id), &b) && b.stream == e->stream &&
+            b.ordinal != NONE && b.ordinal >= e->ordinal) {
+            ret->entry = s->log_entry[i];
+            return true;
+        }
+    }
+    for (uint32_t i = 0; i < s->resumption_count; i++) {
+        const struct resumption *r = s->resumption[i];
+        if (r->stream != e->stream || r->cursor_ordinal == NONE || r->cursor_ordinal < e->ordinal ||
+            s->exch[r->exch]->first.time < e->at.time || r->ahead)
+            continue;
+        ret->resumption = r;
+        return true;
+    }
+    return false;
+}
+
+static bool never_handled(const struct session *s, const struct event *e)
+{
+    for (uint32_t i = 0; i < e->msg_count; i++) {
+        if (e->msg[i].track != NONE && reached_handler(&s->track[e->msg[i].track]))
+            return false;
+    }
+    return e->track == NONE || !reached_handler(&s->track[e->track]);
+}
+
+static bool is_skipped(const struct session *s, const struct event *e, struct advance *how)
+{
+    if (!e->has_id || e->msg_count == 0 || e->first != e->index || e->ordinal == NONE ||
+        e->ambiguous || e->stripped || !s->log_processes || !covers(s, e->at.time))
+        return false;
+    if (!event_delivered(s, e) || !never_handled(s, e))
+        return false;
+    if (e->track == NONE && !(s->log_names_events && log_names_kind(s, &e->msg[0])))
+        return false;
+    return advanced_past(s, e, how);
+}
+
+static void check_skipped(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; s->has_log && i < s->event_count; i++) {
+        const struct event *e = event_at(s, i);
+        struct advance how;
+        if (!e || !is_skipped(s, e, &how))
+            continue;
+        struct finding *f = finding_add(run, s);
+        finding_on_event(run, f, e);
+        f->party = PARTY_CLIENT;
+        if (e->msg[0].request != NONE)
+            f->request_id = s->request[e->msg[0].request]->msg->id;
+        if (how.resumption)
+            f->cursor = how.resumption->cursor;
+        if (!s->log_has_times)
+            f->certainty = CERTAINTY_PROVEN;
+        finding_message(
+            run, f,
+            "event %s was delivered and the cursor was moved to or past it, but the log never "
+            "shows its message processed: no replay will bring it again",
+            run_id(run, e->id));
+        finding_frame(run, f, e->at, "event %s", run_id(run, e->id));
+        finding_frame(run, f, e->acked, "the client's host acknowledges it");
+        if (how.resumption)
+            finding_frame(run, f, s->exch[how.resumption->exch]->first,
+                          "the reconnect behind it: Last-Event-ID: %s",
+                          run_id(run, how.resumption->cursor));
+        if (how.entry != NONE)
+            finding_log(run, f, how.entry, "the cursor is stored");
+        if (e->track != NONE)
+            show_log(run, f, &s->track[e->track]);
+    }
+}
+
+/* ---- duplicated ---- */
+
+/* The track of the message that this one repeats under a new event id, or itself. */
+static uint32_t canonical(const struct session *s, uint32_t at)
+{
+    const struct message *m = s->track[at].msg;
+
+    return m && m->same_as && m->same_as->track != NONE ? m->same_as->track : at;
+}
+
+struct times {
+    uint32_t processed, committed;
+    uint32_t tracks;
+    uint32_t last_entry;
+};
+
+static struct times handled(const struct session *s, uint32_t at)
+{
+    struct times t = { .last_entry = NONE };
+
+    for (uint32_t i = 0; i < s->track_count; i++) {
+        const struct track *k = &s->track[i];
+        if (canonical(s, i) != at)
+            continue;
+        t.tracks++;
+        t.processed += k->state[LOG_PROCESSED].count;
+        t.committed += k->state[LOG_COMMITTED].count;
+        if (k->state[LOG_PROCESSED].last != NONE)
+            t.last_entry = k->state[LOG_PROCESSED].last;
+    }
+    return t;
+}
+
+static const struct request *request_of(const struct session *s, const struct message *m)
+{
+    const struct request *r = m->request == NONE ? NULL : s->request[m->request];
+
+    return r && !r->from_server ? r : NULL;
+}
+
+static void duplicated_finding(struct rule_run *run, const struct session *s, uint32_t at,
+                               struct times t)
+{
+    const struct track *k = &s->track[at];
+    const struct request *q = request_of(s, k->msg);
+    bool idempotent = s->log_idempotent_all || (q && q->idempotent);
+    bool one_commit = s->log_commits && t.committed <= 1;
+    struct finding *f = on_track(run, s, k);
+    const struct event *e = event_at(s, k->event);
+
+    if (idempotent || one_commit)
+        f->severity = SEV_INFO;
+    finding_message(run, f, "one message%s%s was %s %u times%s%s", e ? ", event " : "",
+                    e ? run_id(run, e->id) : "", t.committed > 1 ? "committed" : "processed",
+                    t.committed > 1 ? t.committed : t.processed,
+                    t.tracks > 1 ? ", under more than one event id" : "",
+                    idempotent   ? "; its handler is idempotent"
+                    : one_commit ? "; only one of the copies was committed"
+                                 : "");
+    finding_frame(run, f, k->msg->at, "the message, first");
+    for (uint32_t i = 0; e && i < s->event_count; i++) {
+        const struct event *again = event_at(s, i);
+        if (again && again != e && (again->first == e->index || again->new_id_of == e->index))
+            finding_frame(run, f, again->at, "sent again as event %s", run_id(run, again->id));
+    }
+    for (uint32_t i = 0; i < s->track_count; i++) {
+        if (canonical(s, i) == at)
+            show_log(run, f, &s->track[i]);
+    }
+}
+
+static void check_duplicated(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; !s->log_from_map && i < s->track_count; i++) {
+        if (!s->track[i].msg || canonical(s, i) != i)
+            continue;
+        /* Most messages are handled once: look at the others of the session only when needed. */
+        struct times t = { .processed = s->track[i].state[LOG_PROCESSED].count,
+                           .committed = s->track[i].state[LOG_COMMITTED].count,
+                           .tracks = 1 };
+        const struct event *e = event_at(s, s->track[i].event);
+        if (e && (e->marks & EV_PINNED))
+            t = handled(s, i);
+        if (t.processed > 1 || t.committed > 1)
+            duplicated_finding(run, s, i, t);
+    }
+}
+
+static void check_uncommitted(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->resumption_count; i++) {
+        const struct resumption *r = s->resumption[i];
+        const struct event *e = event_at(s, r->head_first);
+        if (!(r->faults & RF_UNCOMMITTED) || !e)
+            continue;
+        struct finding *f = finding_add(run, s);
+        finding_on_resumption(run, f, r);
+        f->event = e->index;
+        f->event_id = e->id;
+        f->party = PARTY_CLIENT;
+        if (s->log_from_map)
+            f->certainty = CERTAINTY_LIKELY;
+        finding_message(
+            run, f,
+            "event %s was processed and not committed when the client reconnected behind it: "
+            "whether its effect lasted is in doubt",
+            run_id(run, e->id));
+        finding_frame(run, f, s->exch[r->exch]->first, "GET with Last-Event-ID: %s",
+                      run_id(run, r->cursor));
+        finding_frame(run, f, e->at, "the event, first");
+        if (e->track != NONE)
+            show_log(run, f, &s->track[e->track]);
+    }
+}
+
+/* ---- missing and phantom ---- */
+
+static bool response_is_lost(const struct session *s, const struct message *m)
+{
+    return is_answer(m) && m->request != NONE && s->request[m->request]->response == m &&
+           log_names_kind(s, m);
+}
+
+static void missing_message(struct rule_run *run, const struct session *s, const struct event *e,
+                            const struct message *m)
+{
+    struct advance how;
+
+    if (m->from_client || m->same_as || m->kind == RPC_OTHER || m->track != NONE ||
+        !covers(s, m->at.time) || !message_delivered(s, m))
+        return;
+    const struct request *q = m->request == NONE ? NULL : s->request[m->request];
+    if (q && q->cancelled.time && q->cancelled.time < m->at.time)
+        return; /* given up: dropping it is right */
+    if (e && (e->ambiguous || e->first != e->index || is_skipped(s, e, &how)))
+        return;
+    if (!log_can_name(s, e, m) || !log_names_kind(s, m))
+        return;
+    if (response_is_lost(s, m))
+        return; /* response-lost tells it */
+    struct finding *f = finding_add(run, s);
+    if (e)
+        finding_on_event(run, f, e);
+    else
+        finding_on_exch(run, f, s->exch[m->exch]);
+    if (q)
+        f->request_id = q->msg->id;
+    f->party = PARTY_CLIENT;
+    finding_message(run, f,
+                    "a message (" SLICE_FMT
+                    "%s) was completely delivered and is absent from a log that "
+                    "covers its time and names such messages",
+                    SLICE_ARG(m->method), m->method.len ? "" : "response");
+    finding_frame(run, f, m->at, "the message");
+    finding_frame(run, f, m->acked, "the client's host acknowledges it");
+}
+
+static void check_missing(struct rule_run *run, const struct session *s)
+{
+    if (!s->has_log || s->log_from_map || !(s->log_processes || s->log_receives))
+        return;
+    for (uint32_t i = 0; i < s->event_count; i++) {
+        const struct event *e = event_at(s, i);
+        for (uint32_t k = 0; e && k < e->msg_count; k++)
+            missing_message(run, s, e, &e->msg[k]);
+    }
+    for (uint32_t i = 0; i < s->exch_count; i++) {
+        const struct exch *x = s->exch[i];
+        for (uint32_t k = 0; x->status < 400 && x->method == HTTP_METHOD_POST && k < x->reply_count;
+             k++)
+            missing_message(run, s, NULL, &x->reply[k]);
+    }
+}
+
+static int64_t time_of_entry(const struct session *s, uint32_t entry)
+{
+    for (uint32_t i = 0; i < s->log_entry_count; i++) {
+        if (s->log_entry[i] == entry)
+            return s->log_time[i];
+    }
+    return 0;
+}
+
+/* Is the wire wholly known up to a moment after t, and does the capture go on as far? */
+static bool wire_covers(const struct session *s, int64_t t)
+{
+    return t >= s->first.time && t <= s->model->end.time && !s->truncated && !s->gaps &&
+           session_whole_before(s, INT64_MAX);
+}
+
+static bool named_by_synthetic(const struct session *s, const struct log_entry *e)
+{
+    for (uint32_t i = 0; i < s->log_entry_count; i++) {
+        const struct log_entry *o = entry_at(s, s->log_entry[i]);
+        if (o->synthetic && o->request.type > RPC_ID_NULL && rpc_id_eq(&o->request, &e->request))
+            return true;
+    }
+    return false;
+}
+
+static void check_phantom(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->unmatched_count; i++) {
+        const struct log_entry *e = entry_at(s, s->unmatched[i]);
+        int64_t t = time_of_entry(s, s->unmatched[i]);
+        bool event = e->event_id.ptr && e->event_id.len > 0;
+        if (e->from_map || (!event && named_by_synthetic(s, e)) || e->state == LOG_FAILED)
+            continue;
+        if (!event && (e->request.type <= RPC_ID_NULL || s->orphan))
+            continue;
+        if (!wire_covers(s, t)) {
+            undecidable_add(run, s, NONE, "log line %u: the capture does not wholly cover its time",
+                            e->line);
+            continue;
+        }
+        struct finding *f = finding_add(run, s);
+        f->party = PARTY_CLIENT;
+        if (event)
+            f->event_id = e->event_id;
+        f->subject = event ? run_id(run, e->event_id) : run_rpc_id(run, &e->request);
+        if (e->request.type > RPC_ID_NULL)
+            f->request_id = e->request;
+        finding_message(run, f,
+                        "the log holds %s %s, which the capture, which covers that time, never "
+                        "carried",
+                        event ? "the event" : "a message for request",
+                        event ? run_id(run, e->event_id) : run_rpc_id(run, &e->request));
+        finding_log(run, f, s->unmatched[i], "%s", log_state_text(e->state));
+    }
+}
+
+/* ---- order and content ---- */
+
+struct position {
+    uint32_t track;
+    uint32_t ordinal;
+    uint32_t entry;
+    int64_t time;
+};
+
+static int by_time(const void *a, const void *b)
+{
+    const struct position *x = a;
+    const struct position *y = b;
+
+    if (x->time != y->time)
+        return (x->time > y->time) - (x->time < y->time);
+    return (x->entry > y->entry) - (x->entry < y->entry);
+}
+
+static void order_finding(struct rule_run *run, const struct session *s, const struct position *a,
+                          const struct position *b)
+{
+    const struct track *ka = &s->track[a->track];
+    const struct track *kb = &s->track[b->track];
+    struct finding *f = on_track(run, s, kb);
+
+    finding_message(
+        run, f, "the log processed event %s before %s, which came before it on the wire",
+        run_id(run, event_at(s, ka->event)->id), run_id(run, event_at(s, kb->event)->id));
+    finding_frame(run, f, event_at(s, kb->event)->at, "came first");
+    finding_frame(run, f, event_at(s, ka->event)->at, "came after it");
+    finding_log(run, f, a->entry, "processed first");
+    finding_log(run, f, b->entry, "processed after it");
+}
+
+static void stream_order(struct rule_run *run, const struct session *s, uint32_t stream,
+                         struct position *p)
+{
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < s->track_count; i++) {
+        const struct track *k = &s->track[i];
+        const struct event *e = event_at(s, k->event);
+        if (!e || !k->msg || e->stream != stream || e->ordinal == NONE ||
+            k->state[LOG_PROCESSED].first == NONE)
+            continue;
+        p[n++] = (struct position){ i, e->ordinal, k->state[LOG_PROCESSED].first,
+                                    k->state[LOG_PROCESSED].first_time };
+    }
+    qsort(p, n, sizeof(*p), by_time);
+    size_t highest = 0;
+    for (size_t i = 1; i < n; i++) {
+        if (p[i].ordinal > p[highest].ordinal)
+            highest = i;
+        else if (p[i].ordinal < p[highest].ordinal)
+            order_finding(run, s, &p[highest], &p[i]);
+    }
+}
+
+/* received before processed before or with committed; the cursor may stand anywhere after received.
+ */
+static void state_order(struct rule_run *run, const struct session *s, const struct track *k)
+{
+    static const struct {
+        enum log_state before, after;
+    } rules[] = {
+        { LOG_RECEIVED, LOG_PROCESSED },
+        { LOG_RECEIVED, LOG_COMMITTED },
+        { LOG_RECEIVED, LOG_CURSOR },
+        { LOG_PROCESSED, LOG_COMMITTED },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
+        enum log_state a = rules[i].before;
+        enum log_state b = rules[i].after;
+        if (k->state[a].first == NONE || k->state[b].first == NONE ||
+            k->state[b].first_time >= k->state[a].first_time)
+            continue;
+        struct finding *f = on_track(run, s, k);
+        finding_message(run, f, "the log says %s before %s of one message", log_state_text(b),
+                        log_state_text(a));
+        if (k->msg)
+            finding_frame(run, f, k->msg->at, "the message");
+        finding_log(run, f, k->state[b].first, "%s", log_state_text(b));
+        finding_log(run, f, k->state[a].first, "%s, later", log_state_text(a));
+        return;
+    }
+}
+
+static void check_reordered(struct rule_run *run, const struct session *s)
+{
+    if (!s->has_log || s->log_from_map || s->track_count == 0)
+        return;
+    struct position *p = mem_alloc(s->track_count * sizeof(*p));
+    for (uint32_t i = 0; i < s->stream_count; i++)
+        stream_order(run, s, i, p);
+    free(p);
+    for (uint32_t i = 0; i < s->track_count; i++)
+        state_order(run, s, &s->track[i]);
+}
+
+static bool digest_fits(const struct log_entry *e, const struct message *m)
+{
+    switch (e->digest) {
+    case LOG_DIGEST_SHA256: return m->sha256 && memcmp(m->sha256, e->sha256, 32) == 0;
+    case LOG_DIGEST_XXH3: return m->xxh3 == e->xxh3;
+    case LOG_DIGEST_CONTENT: return m->digest == e->xxh3;
+    case LOG_DIGEST_NONE: break;
+    }
+    return true;
+}
+
+/* Any copy of the event on the wire with those bytes? */
+static bool some_copy_fits(const struct session *s, const struct track *k,
+                           const struct log_entry *e)
+{
+    if (digest_fits(e, k->msg))
+        return true;
+    for (uint32_t i = 0; k->event != NONE && i < s->event_count; i++) {
+        const struct event *o = event_at(s, i);
+        if (o && o->first == k->event && o->msg_count > 0 && digest_fits(e, &o->msg[0]))
+            return true;
+    }
+    return false;
+}
+
+/* On a resumed leg clients put the original request's id into the message. */
+static bool id_rewritten(const struct session *s, const struct track *k)
+{
+    for (uint32_t i = 0; k->event != NONE && i < s->event_count; i++) {
+        const struct event *o = event_at(s, i);
+        if (o && o->first == k->event && s->leg[o->leg]->resumed)
+            return true;
+    }
+    return false;
+}
+
+static bool id_differs(const struct session *s, const struct track *k, const struct log_entry *e)
+{
+    if (!is_answer(k->msg) || e->request.type <= RPC_ID_NULL || k->msg->id.type <= RPC_ID_NULL)
+        return false;
+    return !rpc_id_eq(&e->request, &k->msg->id) && !id_rewritten(s, k);
+}
+
+static void check_payload(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->track_count; i++) {
+        const struct track *k = &s->track[i];
+        const struct event *ev = event_at(s, k->event);
+        for (uint32_t n = 0; k->msg && n < k->count; n++) {
+            const struct log_entry *e = entry_at(s, k->entry[n]);
+            bool content = !(ev && (ev->batch || ev->stripped)) && !some_copy_fits(s, k, e);
+            bool id = id_differs(s, k, e);
+            if (!content && !id)
+                continue;
+            struct finding *f = on_track(run, s, k);
+            if (s->exch[k->msg->exch]->flags & RECF_HAR)
+                f->certainty = CERTAINTY_LIKELY;
+            finding_message(
+                run, f,
+                content ? "the payload that the client handled is not the one that the wire "
+                          "carried: their digests differ"
+                        : "the JSON-RPC id in the log (%s) is not the one on the wire",
+                run_rpc_id(run, &e->request));
+            finding_frame(run, f, k->msg->at, "the message on the wire");
+            finding_log(run, f, k->entry[n], "what the client had of it");
+            break;
+        }
+    }
+}
+
+/* ---- cursor ---- */
+
+#define STORE_MARGIN (100 * NS_PER_MS)
+static bool stored_about_then(const struct session *s, const struct resumption *r)
+{
+    int64_t t = s->exch[r->exch]->first.time;
+
+    for (uint32_t i = 0; i < s->log_entry_count; i++) {
+        const struct log_entry *e = entry_at(s, s->log_entry[i]);
+        if ((e->state == LOG_CURSOR || e->state == LOG_COMMITTED || e->state == LOG_RECONNECT) &&
+            e->event_id.ptr && slice_eq(e->event_id, r->cursor) &&
+            s->log_time[i] > t - STORE_MARGIN && s->log_time[i] < t + STORE_MARGIN)
+            return true;
+    }
+    return false;
+}
+
+static void check_mismatch(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->resumption_count; i++) {
+        const struct resumption *r = s->resumption[i];
+        struct brief b = { .ordinal = NONE };
+        if (r->stored_entry == NONE || s->log_from_map || slice_eq(r->stored_cursor, r->cursor) ||
+            r->mangled || stored_about_then(s, r) || s->epoch)
+            continue;
+        (void)event_brief(s, event_by_id(s, r->stored_cursor), &b);
+        if (r->cursor_ordinal != NONE && b.ordinal != NONE && b.ordinal > r->cursor_ordinal)
+            continue; /* cursor-behind, an error by the log, tells it */
+        struct finding *f = finding_add(run, s);
+        finding_on_resumption(run, f, r);
+        f->party = PARTY_CLIENT;
+        finding_message(run, f,
+                        "Last-Event-ID is %s, but the log says that %s was stored as the cursor",
+                        run_id(run, r->cursor), run_id(run, r->stored_cursor));
+        finding_frame(run, f, s->exch[r->exch]->first, "GET with Last-Event-ID: %s",
+                      run_id(run, r->cursor));
+        finding_log(run, f, r->stored_entry, "the last cursor stored before it");
+    }
+}
+
+static void check_synthetic(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->log_entry_count; i++) {
+        const struct log_entry *e = entry_at(s, s->log_entry[i]);
+        if (!e->synthetic)
+            continue;
+        struct finding *f = finding_add(run, s);
+        f->party = PARTY_CLIENT;
+        f->subject = run_rpc_id(run, &e->request);
+        if (e->request.type > RPC_ID_NULL)
+            f->request_id = e->request;
+        finding_message(
+            run, f,
+            "the log holds a result or error for request %s that the client made up: it "
+            "has no counterpart on the wire",
+            run_rpc_id(run, &e->request));
+        finding_log(run, f, s->log_entry[i], "%s, made up by the client", log_state_text(e->state));
+    }
+}
+
+static void check_policy(struct rule_run *run, const struct session *s)
+{
+    if (!s->has_log || s->policy == POLICY_UNKNOWN || s->policy_example == NONE)
+        return;
+    struct finding *f = finding_add(run, s);
+    f->party = PARTY_CLIENT;
+    finding_message(
+        run, f,
+        "this client stores cursor and effect: %s (cursor before dispatch %u times, after it "
+        "%u, in one transaction %u)",
+        cursor_policy_text(s->policy), s->policy_before, s->policy_after, s->policy_atomic);
+    finding_log(run, f, s->policy_example, "an example");
+}
+
+#define DRIFT_SHOWN (50 * NS_PER_MS)
+static void check_skew(struct rule_run *run, const struct model *m)
+{
+    for (uint32_t i = 0; i < m->skew_count; i++) {
+        const struct clock_skew *k = &m->skew[i];
+        double over = k->drift * (double)(m->end.time - k->since);
+        int64_t offset = k->offset < 0 ? -k->offset : k->offset;
+        if (!k->known || (offset < run->limit->clock_skew && over < (double)DRIFT_SHOWN &&
+                          over > -(double)DRIFT_SHOWN))
+            continue;
+        struct finding *f = finding_add(run, NULL);
+        f->party = PARTY_CLIENT;
+        f->subject = run_text(run, "log %u", i);
+        f->certainty = CERTAINTY_LIKELY;
+        finding_message(
+            run, f,
+            "the log's clock is %s %s the capture's%s; estimated from %u messages, by the "
+            "smallest difference between their arrival and the log, and taken off all log times",
+            run_seconds(run, offset), k->offset < 0 ? "behind" : "ahead of",
+            k->drift != 0 ? run_text(run, " and drifts by %.3g ms a second", k->drift * 1e3) : "",
+            k->pairs);
+        finding_log(run, f, k->entry_first, "the first pair");
+        finding_log(run, f, k->entry_last, "the last pair");
+    }
+}
+
+static const struct rule rules[] = {
+    {
+        .id = "dispatch-skipped",
+        .severity = SEV_ERROR,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_D | NEED_H,
+        .eras = ABC,
+        .summary = "A delivered message was never processed, and the cursor is past it.",
+        .why = "The server will never send it again: it is lost for good, silently.",
+        .advice = "Client: store the cursor after, or together with, the effect of the message; on "
+                  "restart "
+                  "compare log and cursor before resuming.",
+        .source = "DESIGN: cursor stored before dispatch, crash between",
+        .check = check_skipped,
+    },
+    {
+        .id = "dispatch-duplicated",
+        .severity = SEV_ERROR,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_D,
+        .summary = "One message was processed or committed more than once.",
+        .why = "Its effect happened more than once, unless the handler is idempotent.",
+        .advice =
+            "Client: recognise a message by its event id and JSON-RPC id before handling it; store "
+            "cursor and effect in one transaction.",
+        .source = "DESIGN: cursor stored after dispatch, crash between",
+        .check = check_duplicated,
+    },
+    {
+        .id = "dispatch-uncommitted",
+        .severity = SEV_WARNING,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_D,
+        .eras = ABC,
+        .summary =
+            "An event was processed and not committed when the client reconnected behind it.",
+        .why = "Nobody knows whether its effect lasted: repeating it may be a double effect, "
+               "dropping it a "
+               "loss.",
+        .advice =
+            "Client: look at the effect itself before going on; commit effect and cursor together.",
+        .source = "DESIGN: judgement of a resumption (processed, not committed)",
+        .check = check_uncommitted,
+    },
+    {
+        .id = "dispatch-missing",
+        .severity = SEV_WARNING,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_D,
+        .summary = "A delivered message is absent from the log.",
+        .why = "It reached the host and not the application: parser, routing or filter dropped it.",
+        .advice =
+            "Client: compare the event's framing with what the parser expects (line ends, chunk "
+            "boundaries, event names, several data lines).",
+        .source = "DESIGN: delivery to a socket is not dispatch",
+        .check = check_missing,
+    },
+    {
+        .id = "dispatch-phantom",
+        .severity = SEV_ERROR,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_D | NEED_H,
+        .summary = "The log holds an event that the capture never carried.",
+        .why = "Either the client acted on something that the server did not send, or the log "
+               "belongs to "
+               "other traffic.",
+        .advice = "Check that log and capture belong together (session ids, times); then look for "
+                  "messages "
+                  "that the client made up.",
+        .source = "DESIGN: three views of one stream",
+        .check = check_phantom,
+    },
+    {
+        .id = "dispatch-reordered",
+        .severity = SEV_WARNING,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_D | NEED_H,
+        .summary =
+            "The log's order is not that of the wire, or its states come in an impossible order.",
+        .why = "An effect may rest on one that had not happened yet.",
+        .advice = "Client: dispatch the messages of a stream one after the other.",
+        .source = "DESIGN: order of a stream is the order of first appearance",
+        .check = check_reordered,
+    },
+    {
+        .id = "dispatch-payload-changed",
+        .severity = SEV_ERROR,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_D | NEED_H,
+        .summary = "Digest or JSON-RPC id in the log differ from the wire.",
+        .why = "The client acted on other data than the server sent.",
+        .advice = "Client: decode UTF-8 across chunk boundaries, join all data lines of an event, "
+                  "and do not "
+                  "change ids.",
+        .source = "WHATWG HTML 9.2.6; DESIGN: content digests",
+        .check = check_payload,
+    },
+    {
+        .id = "dispatch-cursor-mismatch",
+        .severity = SEV_ERROR,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_D | NEED_H,
+        .eras = ABC,
+        .summary = "Last-Event-ID on the wire is not the cursor that the log says was stored.",
+        .why =
+            "Two places hold a cursor, and they disagree: what was durable is not what was used.",
+        .advice = "Client: read the cursor for a reconnect from the store that the log speaks of.",
+        .source = "DESIGN: the three cursors",
+        .check = check_mismatch,
+    },
+    {
+        .id = "dispatch-synthetic",
+        .severity = SEV_INFO,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_D,
+        .summary = "The log holds a result or error that the client made up itself.",
+        .why = "The application was told of an outcome that the server never reported.",
+        .advice = "Look at what the wire shows for this request: it may have been answered.",
+        .source = "FIELD: clients synthesise errors on time-out or end of stream",
+        .check = check_synthetic,
+    },
+    {
+        .id = "cursor-policy",
+        .severity = SEV_INFO,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_D,
+        .eras = ABC,
+        .summary = "How this client orders cursor and dispatch.",
+        .why = "Before dispatch: a crash skips a message. After it: a crash repeats one. Atomic: "
+               "neither.",
+        .advice = "Client: store both in one transaction.",
+        .source = "DESIGN: cursor, dispatch and a crash between",
+        .check = check_policy,
+    },
+    {
+        .id = "clock-skew",
+        .severity = SEV_INFO,
+        .profile = PROFILE_DIVERGENCE,
+        .needs = NEED_D | NEED_T,
+        .summary = "The log's clock differs from the capture's.",
+        .why =
+            "Log times were corrected by the offset stated; what rests on them is as good as that.",
+        .advice = "Keep the clocks of client and capture host in step.",
+        .source = "DESIGN: the clock offset that was applied is stated",
+        .whole = check_skew,
+    },
+};
+
+const struct rule_family rules_dispatch =
+    RULE_FAMILY("dispatch", "Dispatch log against the wire", rules);
