@@ -63,6 +63,7 @@ struct exchange {
     struct place last;
     struct piece now; /* the piece being decoded */
     bool ambiguous;   /* the unfinished block rests on ambiguous bytes */
+    bool unlabelled;  /* a good response, plain, and of no event stream by its head */
 };
 
 struct exchanges *exchanges_new(struct record_sink sink, const struct exchange_limits *limits)
@@ -529,6 +530,8 @@ void exchange_response_head(struct exchange *x, const struct http_head *head, st
     response_coding(x, &rec.response, at);
     if (x->body == BODY_EVENTS)
         sse_init(&x->sse, x->all->limits.max_event);
+    x->unlabelled = x->body != BODY_EVENTS && !(rec.response.flags & RECF_CODED) &&
+                    head->status >= 200 && head->status < 300;
     emit(x->all, &rec);
     arena_free(a);
 }
@@ -623,8 +626,41 @@ static void feed_coded(struct exchange *x, struct slice in, coding_sink *sink)
     exchange_response_gap(x, 0, false, x->now.at);
 }
 
+/* Does a body begin with whole lines of events, data among them (WHATWG HTML 9.2.6)? */
+static bool begins_with_events(struct slice s)
+{
+    static const char *const starts[] = { "data:", "id:", "event:", "retry:", ":", "\r", "\n" };
+    bool data = false;
+
+    if (s.len > 1024)
+        s.len = 1024;
+    for (const uint8_t *lf = memchr(s.ptr, '\n', s.len); lf; lf = memchr(s.ptr, '\n', s.len)) {
+        size_t i = 0;
+        while (i < ARRAY_LEN(starts) && !slice_starts(s, slice_str(starts[i])))
+            i++;
+        if (i == ARRAY_LEN(starts))
+            return false;
+        data |= i == 0;
+        s.len -= (size_t)(lf + 1 - s.ptr);
+        s.ptr = lf + 1;
+    }
+    return data;
+}
+
+/* Only the first bytes are looked at. */
+static void note_hidden_events(struct exchange *x, const struct piece *piece)
+{
+    if (!x->unlabelled || piece->data.len == 0)
+        return;
+    x->unlabelled = false;
+    if (begins_with_events(piece->data))
+        exchanges_note(x->all, x->serial, NOTE_HIDDEN_EVENTS, 1, x->conn->tcp_stream,
+                       (struct slice){ 0 }, piece->at);
+}
+
 void exchange_response_body(struct exchange *x, struct piece piece)
 {
+    note_hidden_events(x, &piece);
     x->body_bytes += piece.data.len;
     x->last = piece.at;
     x->tcp_end = piece.tcp_end;

@@ -204,6 +204,7 @@ enum note_kind {
     NOTE_LIMIT,          /* a ceiling was reached; text tells which */
     NOTE_HAR,            /* what this producer cannot show, or repaired: text tells */
     NOTE_CLOCK_STEP,     /* packet times go back */
+    NOTE_HIDDEN_EVENTS,  /* a 2xx body that reads like an event stream under another content type */
 };
 
 struct rec_note {
