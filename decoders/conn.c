@@ -312,6 +312,8 @@ static void forward(struct talk *t, const struct flow_chunk *c)
     void *self = t->layer.self;
     enum dir dir = dir_of(t, c->side);
 
+    if (!ops)
+        return;
     switch (c->kind) {
     case FLOW_DATA: ops->data(self, dir, c->piece); return;
     case FLOW_GAP: ops->gap(self, dir, c->gap_bytes, c->at); return;
@@ -536,6 +538,16 @@ static void talk_end(struct talk *t, struct place at)
     talk_free(t);
 }
 
+static void talks_end(struct conns *c, struct place at)
+{
+    struct talk *next;
+
+    for (struct talk *t = c->first; t; t = next) {
+        next = t->next;
+        talk_end(t, at);
+    }
+}
+
 void conns_feed(struct conns *c, const struct flow_chunk *chunk)
 {
     struct talk *t = *chunk->user;
@@ -565,8 +577,7 @@ void conns_set_truncated(struct conns *c)
 void conns_finish(struct conns *c, struct place at, bool truncated_capture)
 {
     c->truncated |= truncated_capture;
-    while (c->first)
-        talk_end(c->first, at);
+    talks_end(c, at);
     if (c->other > 0)
         exchanges_note(c->exchanges, 0, NOTE_OTHER_PROTOCOL, c->other, UINT32_MAX,
                        (struct slice){ 0 }, at);
@@ -576,8 +587,7 @@ void conns_free(struct conns *c)
 {
     if (!c)
         return;
-    while (c->first)
-        talk_end(c->first, (struct place){ 0 });
+    talks_end(c, (struct place){ 0 });
     free(c);
 }
 

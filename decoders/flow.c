@@ -265,7 +265,9 @@ static void take_syn(struct half *h, const struct segment *seg)
     if (!h->started)
         half_start(h, seg->seq + 1);
     h->syn_seen = true;
-    h->scale = seg->window_scale > 14 ? 14 : seg->window_scale; /* RFC 7323 2.3 */
+    h->scale = seg->window_scale;
+    if (h->scale > 14) /* RFC 7323 2.3 */
+        h->scale = 14;
     if (fl->oriented)
         return;
     fl->oriented = true;

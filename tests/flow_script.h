@@ -59,7 +59,9 @@ static struct slice script_payload(struct script *s, const char **p)
         char c = **p;
         if (c == '\\') {
             (*p)++;
-            c = **p == 'r' ? '\r' : **p == 'n' ? '\n' : '\0';
+            c = '\0';
+            if (**p != '0')
+                c = **p == 'r' ? '\r' : '\n';
         }
         if (n == sizeof(s->payload))
             abort();
@@ -170,37 +172,56 @@ static void script_silence(struct script *s, const struct silence *q)
     script_say(s, q->ended_by_data ? " then data" : " then none");
 }
 
-static void script_chunk(struct script *s, const struct flow_chunk *c)
+static void script_piece(struct script *s, const struct piece *p)
 {
-    /* side A is the one with the higher port */
-    const struct endpoint *zero =
-        !c->oriented || c->client_side == 0 ? &c->conn->client : &c->conn->server;
-    const bool is_a = (zero->port != 80) == (c->side == 0);
-
-    if (c->kind != FLOW_DONE)
-        script_say(s, is_a ? "A " : "B ");
-    switch (c->kind) {
-    case FLOW_DATA:
-        script_say(s, "\"");
-        for (size_t i = 0; i < c->piece.data.len; i++) {
-            char ch = (char)c->piece.data.ptr[i];
-            script_say(s, ch == '\r' ? "\\r" : ch == '\n' ? "\\n" : ch ? "%c" : "\\0", ch);
+    script_say(s, "\"");
+    for (size_t i = 0; i < p->data.len; i++) {
+        switch (p->data.ptr[i]) {
+        case '\r': script_say(s, "\\r"); break;
+        case '\n': script_say(s, "\\n"); break;
+        case '\0': script_say(s, "\\0"); break;
+        default: script_say(s, "%c", p->data.ptr[i]); break;
         }
-        script_say(s, "\" @%d%s", (int)c->piece.tcp_end, c->piece.ambiguous ? " ambiguous" : "");
-        break;
+    }
+    script_say(s, "\" @%d%s", (int)p->tcp_end, p->ambiguous ? " ambiguous" : "");
+}
+
+static void script_done(struct script *s, const struct flow_chunk *c)
+{
+    script_say(s, "done %d", (int)c->conn->tcp_stream);
+    if (c->oriented)
+        script_say(s, ", %s is client", c->conn->client.port != 80 ? "A" : "B");
+    script_say(s, "%s%s\n", c->conn->starts_late ? ", late" : "", c->idle ? ", idle" : "");
+}
+
+/* Side A is the one whose port is not 80. */
+static bool script_is_a(const struct flow_chunk *c)
+{
+    unsigned client = c->oriented ? c->client_side : 0;
+    const struct endpoint *e = c->side == client ? &c->conn->client : &c->conn->server;
+
+    return e->port != 80;
+}
+
+__attribute__((unused)) static void script_chunk(struct script *s, const struct flow_chunk *c)
+{
+    if (c->kind == FLOW_DONE) {
+        script_done(s, c);
+        return;
+    }
+    script_say(s, script_is_a(c) ? "A " : "B ");
+    switch (c->kind) {
+    case FLOW_DATA: script_piece(s, &c->piece); break;
     case FLOW_GAP: script_say(s, "gap %d", (int)c->gap_bytes); break;
     case FLOW_ACK: script_say(s, "ack %d", (int)c->tcp_offset); break;
     case FLOW_SILENCE: script_silence(s, &c->silence); break;
     case FLOW_CLOSE:
-        script_say(s, "%s%s", c->close == CLOSE_FIN ? "fin" : "rst",
-                   c->middlebox ? " by a middlebox" : "");
+        script_say(s, c->close == CLOSE_FIN ? "fin" : "rst");
+        if (c->middlebox)
+            script_say(s, " by a middlebox");
         break;
     case FLOW_CONFLICT: script_say(s, "conflict"); break;
-    case FLOW_DONE:
-        script_say(s, "done %d", (int)c->conn->tcp_stream);
-        script_say(s, c->oriented ? ", %s is client" : "", c->conn->client.port != 80 ? "A" : "B");
-        script_say(s, "%s%s", c->conn->starts_late ? ", late" : "", c->idle ? ", idle" : "");
-        break;
+    case FLOW_DONE: break;
     }
     script_say(s, "\n");
 }
