@@ -159,8 +159,8 @@ static void line_time(struct scene *sc, struct scene_line *l, int64_t *now)
 /* Settings, logs without a time and expectations take no time. */
 static bool takes_time(const struct scene_line *l)
 {
-    static const char *const still[] = { "profile",   "option", "cut",   "log",
-                                         "log-clock", "expect", "forbid" };
+    static const char *const still[] = { "profile",   "option", "cut",    "log",
+                                         "log-clock", "expect", "forbid", "allow" };
 
     if (l->timed)
         return true;

@@ -82,6 +82,8 @@
  *                                          says=TEXT: its message contains that; also=RULE;
  *                                          n=N: so many match
  *   forbid PATTERN [KEY=VALUE...]          no finding matches (fnmatch)
+ *   allow PATTERN [KEY=VALUE...]           findings of severity error or warning that no `expect` or
+ *                                          `allow` names fail the scene
  *   expect-undecidable RULE [says=TEXT]
  *   expect-resumption KEY=VALUE...         in order, all or none: cursor verdict head state
  *                                          expected did wire dispatch stored failed_at status

@@ -234,6 +234,36 @@ static void check_forbid(struct check *c)
         fail(c, "forbidden: %s: %s", f->rule->id, f->message);
 }
 
+/* Does some `expect` or `allow` line name this finding? */
+static bool is_named(struct check *c, const struct finding *f)
+{
+    for (size_t i = 0; i < c->sc->count; i++) {
+        c->line = &c->sc->line[i];
+        struct slice word = c->line->word[0].raw;
+        bool allow = slice_eq(word, SLICE_LIT("allow"));
+        if (c->line->count < 2 || (!allow && !slice_eq(word, SLICE_LIT("expect"))))
+            continue;
+        if (fnmatch(arena_str(c->sc->arena, c->line->word[1].value), f->rule->id, 0) == 0 &&
+            finding_fits(c, f))
+            return true;
+    }
+    return false;
+}
+
+static void check_unexpected(struct check *c)
+{
+    const struct findings *all = c->sc->found;
+
+    for (uint32_t i = 0; i < all->count; i++) {
+        const struct finding *f = all->item[i];
+        if (f->suppressed || f->severity == SEV_INFO || is_named(c, f))
+            continue;
+        c->line = NULL;
+        fail(c, "not expected: %s: %s", f->rule->id, f->message);
+    }
+    c->line = NULL;
+}
+
 static void check_undecidable(struct check *c)
 {
     const struct findings *all = c->sc->found;
@@ -490,7 +520,7 @@ unsigned scene_check(struct scene *sc, FILE *out)
         if (!known)
             fail(&c, "not an expectation: " SLICE_FMT, SLICE_ARG(word));
     }
-    c.line = NULL;
+    check_unexpected(&c);
     resumption_at(&c, UINT32_MAX, &count);
     if (c.resumptions && c.resumption < count)
         fail(&c, "there are %u resumptions, %u were expected", count, c.resumption);

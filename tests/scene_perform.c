@@ -793,7 +793,7 @@ static void step_log(struct perform *p, int64_t ahead)
 }
 
 /* Settings and the log: known before the first step is played. */
-static bool set_up(struct perform *p, int64_t *ahead)
+static void set_up(struct perform *p, int64_t *ahead)
 {
     struct slice first = p->line->word[0].raw;
 
@@ -807,10 +807,6 @@ static bool set_up(struct perform *p, int64_t *ahead)
         step_log(p, *ahead);
     else if (slice_eq(first, SLICE_LIT("log-clock")))
         *ahead = (int64_t)(strtod(arena_str(p->sc->arena, bare_at(p->line, 1, "0")), NULL) * 1e9);
-    else
-        return slice_eq(first, SLICE_LIT("forbid")) || slice_eq(first, SLICE_LIT("expect")) ||
-               slice_starts(first, SLICE_LIT("expect-"));
-    return true;
 }
 
 void scene_set_up(struct scene *sc)
@@ -826,8 +822,8 @@ void scene_set_up(struct scene *sc)
 
 static bool is_set_up(const struct scene_line *l)
 {
-    static const char *const words[] = { "profile", "option",    "cut",    "log",
-                                         "forbid",  "log-clock", "expect", NULL };
+    static const char *const words[] = { "profile",   "option", "cut",   "log", "forbid",
+                                         "log-clock", "expect", "allow", NULL };
 
     for (size_t i = 0; words[i]; i++) {
         if (slice_eq(l->word[0].raw, slice_str(words[i])))
