@@ -100,12 +100,37 @@ static int by_first_seen(const void *a, const void *b)
 }
 
 /* Order of appearance, whatever the order of the files; sessions that others absorbed are gone. */
+/* Neither an event stream nor a JSON-RPC message: other traffic of the web, left out and counted.
+ */
+static bool is_other_http(const struct session *s)
+{
+    if (s->leg_count > 0 || s->id.ptr)
+        return false;
+    for (uint32_t i = 0; i < s->exch_count; i++) {
+        const struct exch *x = s->exch[i];
+        bool asks = x->cursor.ptr || x->session_id.ptr || (x->flags & RECF_ACCEPT_SSE);
+        if (x->msg_count > 0 || asks)
+            return false;
+        for (uint32_t k = 0; k < x->reply_count; k++) {
+            if (x->reply[k].kind != RPC_OTHER)
+                return false;
+        }
+    }
+    return true;
+}
+
 static void sessions_sort(struct model *m)
 {
     uint32_t n = 0;
 
     for (uint32_t i = 0; i < m->session_count; i++) {
         struct session *s = m->session[i];
+        if (s->exch_count > 0 && is_other_http(s)) {
+            m->other_http += s->exch_count;
+            for (uint32_t k = 0; k < s->exch_count; k++)
+                s->exch[k]->session = NULL;
+            s->exch_count = 0;
+        }
         if (s->exch_count == 0) {
             session_free(s);
             continue;
@@ -167,9 +192,11 @@ void model_finish(struct model *m, bool truncated)
     }
     replaced_find(m);
     notes_place(m);
-    log_pair(m);
-    for (uint32_t i = 0; i < m->session_count; i++)
+    for (uint32_t i = 0; i < m->session_count; i++) {
         scheme_prove(m->session[i]);
+        renamed_settle(m->session[i]);
+    }
+    log_pair(m);
     for (uint32_t i = 0; i < m->session_count; i++)
         resumptions_judge(m->session[i]);
 }

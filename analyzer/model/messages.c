@@ -233,8 +233,10 @@ static void progress_from_server(struct session *s, const struct leg *leg, struc
 static const struct message *first_copy(const struct session *s, const struct event *e,
                                         const struct message *msg)
 {
-    uint32_t first = e->first != e->index ? e->first : e->new_id_of;
-    const struct event *f = event_at(s, first);
+    /* Equal notifications under two ids may be two: renamed_settle() decides when all is known. */
+    bool renamed = e->first == e->index && msg->kind != RPC_NOTIFICATION;
+    uint32_t first = renamed ? e->new_id_of : e->first;
+    const struct event *f = first == e->index ? NULL : event_at(s, first);
     size_t i = (size_t)(msg - e->msg);
 
     if (!f || i >= f->msg_count)
@@ -346,4 +348,21 @@ bool request_outstanding(const struct session *s, const struct request *r, int64
     (void)s;
     return !r->from_server && r->at.time < t && !(r->answered.time && r->answered.time <= t) &&
            !(r->cancelled.time && r->cancelled.time < t);
+}
+
+/* Notifications that a replay brought again under new ids. */
+void renamed_settle(struct session *s)
+{
+    for (uint32_t i = 0; i < s->event_count; i++) {
+        struct event *e = event_at(s, i);
+        if (!e || e->new_id_of == NONE || !event_renamed(s, e))
+            continue;
+        const struct event *o = event_at(s, e->new_id_of);
+        for (uint32_t k = 0; k < e->msg_count && k < o->msg_count; k++) {
+            if (e->msg[k].same_as)
+                continue;
+            e->msg[k].same_as = o->msg[k].same_as ? o->msg[k].same_as : &o->msg[k];
+            e->msg[k].has_previous = false;
+        }
+    }
 }

@@ -437,7 +437,8 @@ struct session {
     uint32_t index; /* order of first appearance */
     char name[16];  /* "s1" */
     struct model *model;
-    struct slice id; /* Mcp-Session-Id, or the legacy endpoint; ptr NULL: none */
+    struct slice id;  /* Mcp-Session-Id, or the legacy endpoint; ptr NULL: none */
+    struct slice key; /* private: what it is looked up by, with the authority */
     struct slice authority;
     bool orphan; /* of legs whose request is not in the evidence */
     bool legacy; /* HTTP+SSE (2024-11-05) */
@@ -562,6 +563,7 @@ struct model {
     struct place end; /* last place of the recording */
     bool har;         /* some input is a HAR */
     bool pcap;
+    uint64_t other_http; /* exchanges left out: neither event streams nor JSON-RPC */
     struct arena *arena;
     void *impl; /* private */
 };

@@ -67,6 +67,7 @@ void message_from_client(struct session *s, struct exch *x, struct message *msg)
 /* leg NULL: it came in a body. */
 void message_from_server(struct session *s, struct exch *x, struct leg *leg, struct event *e,
                          struct message *msg);
+void renamed_settle(struct session *s);
 void requests_settle(struct session *s); /* when each was answered, for good */
 
 /* legs.c */

@@ -43,7 +43,7 @@ struct session *session_find(struct model *m, struct slice authority, struct sli
         if (!slot || *slot == 0)
             return NULL;
         struct session *s = m->session[*slot - 1];
-        if (slice_eq(s->authority, authority) && slice_eq(s->id, id))
+        if (slice_eq(s->authority, authority) && slice_eq(s->key, id))
             return s;
     }
 }
@@ -55,7 +55,7 @@ struct session *session_new(struct model *m, struct slice authority, struct slic
     s->index = m->session_count;
     s->model = m;
     s->authority = intern(m, authority);
-    s->id = intern(m, id);
+    s->key = s->id = intern(m, id);
     s->initialize = NONE;
     s->initialized = NONE;
     s->gone_exch = NONE;
@@ -65,7 +65,7 @@ struct session *session_new(struct model *m, struct slice authority, struct slic
     s->requests_by_token = arena_alloc(m->arena, sizeof(struct table));
     GROW(m->session, m->session_count, m->session_cap);
     m->session[m->session_count++] = s;
-    uint64_t key = session_key(s->authority, s->id);
+    uint64_t key = session_key(s->authority, s->key);
     while (*table_put(&impl_of(m)->sessions, key) != 0)
         key = table_again(key);
     *table_put(&impl_of(m)->sessions, key) = (uint64_t)s->index + 1;
@@ -176,6 +176,9 @@ struct session *session_of_request(struct model *m, const struct exch *x)
 
     if (!x->has_request)
         return session_orphan(m, x);
+    s = session_find(m, x->authority, x->target);
+    if (s && s->legacy)
+        return s;
     if (x->initialize)
         return NULL; /* the response names it */
     if (x->session_id.ptr && x->session_id.len > 0) {
@@ -186,9 +189,6 @@ struct session *session_of_request(struct model *m, const struct exch *x)
         s->starts_late = true;
         return s;
     }
-    s = session_find(m, x->authority, x->target);
-    if (s && s->legacy)
-        return s;
     if (x->method == HTTP_METHOD_GET)
         return NULL; /* its first event may be that of the legacy transport */
     return session_sessionless(m, x);
