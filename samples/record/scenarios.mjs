@@ -1,5 +1,5 @@
 // The cases: what server, proxy and client are told to do. The event ids in the comments follow from it: the
-// integer store counts over the session, so `initialize` takes 1 (priming) and 2 (result), and the first
+// store counts over the session, so `initialize` takes 1 (priming) and 2 (result), and the first
 // tools/call is primed with 3.
 import { strict as assert } from 'node:assert';
 
@@ -78,7 +78,7 @@ export const scenarios = [
         run: once(count(10, 60, {}, { rest: 1500 }))
     },
     {
-        name: 'dense-gap', // every stream from its own thousand: cursor 2003, replay from 2008
+        name: 'dense-gap', // ids s2_0 (priming), s2_1, ...: cursor s2_2, replay from s2_7
         capture: 'pcapng',
         server: { store: { ring: 4, dense: true }, retry: 1000 },
         rules: [{ at: '"progress":2,', action: 'rst' }],
@@ -212,6 +212,7 @@ export const scenarios = [
         client: { policy: 'after', protocol: '2025-03-26' },
         run: async recording => ok(await recording.client([{
             do: 'batch',
+            timeout: 6500,
             calls: [
                 { id: 1, tool: 'count', args: { steps: 2, interval: 200, label: 'A' } },
                 { id: 2, tool: 'count', args: { steps: 3, interval: 250, label: 'B' } }
