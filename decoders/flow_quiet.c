@@ -57,7 +57,7 @@ void quiet_end_by_data(struct half *h, uint64_t from, struct place at)
 
 void quiet_end(struct half *h, struct place at)
 {
-    if (!h->active || h->fin_told || h->rst_told)
+    if (!h->active || h->fin_told || h->rst_told || h->flow->half[h->side ^ 1].rst_told)
         return;
     quiet_missed(h);
     quiet_tell(h, at, false);

@@ -293,6 +293,10 @@ static void test_silence(void **state)
         { "ended by a reset, which has no window",
           HANDSHAKE "B 501 a=101 \"ab\" t=100\nA 101 R a=503 w=0 t=600\n",
           "B \"ab\" @2\nB ack 2\nB quiet 500ms flying 2 then none\nA rst\n" DONE },
+        { "... after which nobody waits",
+          HANDSHAKE "B 501 a=101 \"ab\" t=100\nA 101 R a=503 t=600\nA 1 S p=4001 t=1200\n",
+          "B \"ab\" @2\nB ack 2\nB quiet 500ms flying 2 then none\nA rst\n" DONE
+          "done 1, A is client\n" },
         { "ended by the capture", HANDSHAKE "B 501 a=101 \"ab\" t=100\nA 101 a=503 t=600\n",
           "B \"ab\" @2\nB ack 2\nB quiet 500ms flying 2 then none\n" DONE },
         { "bytes that are missing broke it",
