@@ -516,6 +516,10 @@ void exchange_response_head(struct exchange *x, const struct http_head *head, st
     if (!head)
         head = &lost;
     rec.response = (struct rec_response){ .first = head->first.time ? head->first : at,
+                                          .client = x->conn->client,
+                                          .server = x->conn->server,
+                                          .tcp_stream = x->conn->tcp_stream,
+                                          .conn = x->conn_serial,
                                           .status = head->status,
                                           .retry_after = -1,
                                           .content_length = -1,

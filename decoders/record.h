@@ -113,7 +113,11 @@ struct rec_request {
 };
 
 struct rec_response {
-    struct place first;        /* first byte of the head */
+    struct place first;     /* first byte of the head */
+    struct endpoint client; /* as in the request, which may be unknown */
+    struct endpoint server;
+    uint32_t tcp_stream;
+    uint64_t conn;
     int status;                /* 0: none arrived (HAR) */
     struct slice session;      /* Mcp-Session-Id; ptr NULL: absent */
     struct slice content_type; /* lower case, without parameters */

@@ -553,9 +553,14 @@ static bool broken_before(const struct session *s, const struct request *p, int6
         return true;
     if (p->stream == NONE)
         return x->ended && x->end.time < t && x->end_kind != END_OPEN && x->status < 400;
-    uint32_t at = stream_leg_before(s, s->stream[p->stream], t);
-    const struct leg *l = at == NONE ? NULL : s->leg[at];
-    return l && l->ended && l->end != END_OPEN && l->end_at.time < t;
+    const struct stream *st = s->stream[p->stream];
+    for (uint32_t i = 0; i < st->leg_count; i++) {
+        const struct leg *l = s->leg[st->leg[i]];
+        bool broke = l->end != END_COMPLETE || st->leg_count > 1 || !p->response;
+        if (l->ended && l->end != END_OPEN && l->end_at.time < t && broke)
+            return true;
+    }
+    return false;
 }
 
 static bool unanswered_at_client(const struct session *s, const struct request *p, int64_t t)

@@ -313,7 +313,8 @@ static void missing_message(struct rule_run *run, const struct session *s, const
         return; /* given up: dropping it is right */
     if (e && (e->ambiguous || e->first != e->index || is_skipped(s, e, &how)))
         return;
-    if (!log_can_name(s, e, m) || !log_names_kind(s, m))
+    bool by_id = e && e->has_id && e->id.len > 0 && s->log_names_events;
+    if (!log_can_name(s, e, m) || !(by_id || log_names_kind(s, m)))
         return;
     if (response_is_lost(s, m))
         return; /* response-lost tells it */

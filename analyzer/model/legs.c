@@ -276,22 +276,13 @@ static void event_find_renamed(struct session *s, const struct leg *l, struct ev
     o->marks |= EV_PINNED;
 }
 
-/* Own ids of the same make: equal numbers under one prefix are no proof of anything. */
-static bool own_make(const struct exch *x, const struct event *e)
-{
-    struct id_number a;
-    struct id_number b;
-
-    return id_number_of(e->id, &a) && id_number_of(x->cursor, &b) && a.base == b.base &&
-           slice_eq(a.prefix, b.prefix) && slice_eq(a.suffix, b.suffix);
-}
-
+/* Ids of one make in two sessions may be equal by chance: that is no proof of anything. */
 static void event_find_foreign(struct session *s, const struct leg *l, struct event *e)
 {
     struct model *m = s->model;
 
     if (!l->resumed || e->first != e->index || e->msg_count == 0 || !e->has_id ||
-        e->same_id != NONE || own_make(leg_exch(s, l), e))
+        e->same_id != NONE || id_same_make(leg_exch(s, l)->cursor, e->id))
         return;
     for (uint32_t i = 0; i < m->session_count; i++) {
         struct session *o = m->session[i];

@@ -314,8 +314,13 @@ static void on_response(struct model *m, struct exch *x, const struct record *re
     const struct rec_response *r = &rec->response;
 
     x->response = rec->at;
-    if (!x->has_request)
+    if (!x->has_request) {
         x->first = r->first;
+        x->client = r->client;
+        x->server = r->server;
+        x->tcp_stream = r->tcp_stream;
+        x->conn = r->conn;
+    }
     x->status = r->flags & RECF_HEAD_LOST ? 0 : r->status;
     x->rflags = r->flags;
     x->content_type = intern(m, r->content_type);

@@ -93,6 +93,9 @@ struct id_number {
     unsigned base; /* 10 or 16 */
 };
 bool id_number_of(struct slice id, struct id_number *ret);
+bool id_pair(struct slice a, struct slice b, struct id_number *ra, struct id_number *rb);
+bool id_like(struct slice id, const struct id_number *like, struct id_number *ret);
+bool id_same_make(struct slice a, struct slice b);
 /* Does the scheme say that b is the direct successor of a, or how many lie between? */
 bool id_distance(const struct session *s, struct slice a, struct slice b, uint64_t *ret);
 struct slice id_with_number(struct model *m, const struct id_number *like, uint64_t value);

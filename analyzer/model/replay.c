@@ -206,7 +206,7 @@ static bool counter_is_whole(const struct walk *w, const struct id_number *a, ui
     for (uint32_t i = 0; i < s->event_count; i++) {
         const struct event *e = event_at(s, i);
         struct id_number n;
-        if (!e || e->first != e->index || e->id.len == 0 || !id_number_of(e->id, &n))
+        if (!e || e->first != e->index || e->id.len == 0 || !id_like(e->id, a, &n))
             continue;
         if (n.value > a->value && n.value < to)
             continue;
@@ -240,8 +240,9 @@ static bool gap_by_scheme(struct walk *w, struct slice from, const struct event 
     struct session *s = w->s;
     uint64_t distance;
     struct id_number a;
+    struct id_number b;
 
-    if (!id_distance(s, from, e->id, &distance) || distance <= 1 || !id_number_of(from, &a))
+    if (!id_distance(s, from, e->id, &distance) || distance <= 1 || !id_pair(from, e->id, &a, &b))
         return false;
     if (s->forgotten || s->gaps > 0)
         return false;
@@ -288,8 +289,7 @@ static void see_fresh(struct walk *w, const struct event *e, struct slice after)
     bool gap = after.len > 0 && gap_by_scheme(w, after, e);
     if (!gap && w->last_numbered && !id_distance(w->s, w->last_numbered->id, e->id, &distance) &&
         w->s->scheme_proven && w->s->scheme != SCHEME_TIME &&
-        id_number_of(w->last_numbered->id, &a) && id_number_of(e->id, &b) &&
-        slice_eq(a.prefix, b.prefix) && slice_eq(a.suffix, b.suffix) && b.value < a.value)
+        id_pair(w->last_numbered->id, e->id, &a, &b) && b.value < a.value)
         fault_at(r, RF_REORDERED, "replay-reordered", e);
     w->fresh++;
 }

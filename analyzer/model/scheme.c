@@ -93,6 +93,65 @@ struct slice id_with_number(struct model *m, const struct id_number *like, uint6
                                   digits, SLICE_ARG(like->suffix)));
 }
 
+static bool is_hex(uint8_t c)
+{
+    return is_digit(c) || (c >= 'a' && c <= 'f');
+}
+
+/* How far back from `at` the number goes that stands there: a padded hexadecimal word, or digits.
+ */
+static size_t number_begin(struct slice id, size_t at)
+{
+    size_t hex = at;
+    size_t end = at;
+
+    while (hex > 0 && is_hex(id.ptr[hex - 1]))
+        hex--;
+    while (end < id.len && is_hex(id.ptr[end]))
+        end++;
+    if (end - hex == HEX_DIGITS && id.ptr[hex] == '0')
+        return hex;
+    while (at > 0 && is_digit(id.ptr[at - 1]))
+        at--;
+    return at;
+}
+
+/* Two ids that differ in one number alone: both as that number. */
+bool id_pair(struct slice a, struct slice b, struct id_number *ra, struct id_number *rb)
+{
+    size_t most = a.len < b.len ? a.len : b.len;
+    size_t p = 0;
+    size_t q = 0;
+
+    while (p < most && a.ptr[p] == b.ptr[p])
+        p++;
+    if (p == most && a.len == b.len)
+        return false; /* equal */
+    p = number_begin(a, p);
+    size_t pb = number_begin(b, p);
+    p = pb < p ? pb : p;
+    while (q < most - p && a.ptr[a.len - 1 - q] == b.ptr[b.len - 1 - q])
+        q++;
+    while (q > 0 && is_hex(a.ptr[a.len - q]) &&
+           (is_digit(a.ptr[a.len - q]) || a.len - q - p < HEX_DIGITS))
+        q--;
+    if (a.len < p + q || b.len < p + q)
+        return false;
+    return number_at(a, p, a.len - q - p, ra) && number_at(b, p, b.len - q - p, rb) &&
+           ra->base == rb->base;
+}
+
+/* The id as a number of the same make as `like`. */
+bool id_like(struct slice id, const struct id_number *like, struct id_number *ret)
+{
+    size_t around = like->prefix.len + like->suffix.len;
+
+    if (id.len <= around || !slice_starts(id, like->prefix) ||
+        memcmp(id.ptr + id.len - like->suffix.len, like->suffix.ptr, like->suffix.len) != 0)
+        return false;
+    return number_at(id, like->prefix.len, id.len - around, ret) && ret->base == like->base;
+}
+
 bool id_distance(const struct session *s, struct slice a, struct slice b, uint64_t *ret)
 {
     struct id_number na;
@@ -100,12 +159,30 @@ bool id_distance(const struct session *s, struct slice a, struct slice b, uint64
 
     if (s->scheme != SCHEME_DENSE && s->scheme != SCHEME_SPARSE)
         return false;
-    if (!id_number_of(a, &na) || !id_number_of(b, &nb) || na.base != nb.base)
-        return false;
-    if (!slice_eq(na.prefix, nb.prefix) || !slice_eq(na.suffix, nb.suffix) || nb.value < na.value)
+    if (!id_pair(a, b, &na, &nb) || nb.value < na.value)
         return false;
     *ret = nb.value - na.value;
     return true;
+}
+
+/* The same words around other digits: ids of one make, whatever they count. */
+bool id_same_make(struct slice a, struct slice b)
+{
+    size_t i = 0;
+    size_t k = 0;
+
+    while (i < a.len && k < b.len) {
+        if (is_digit(a.ptr[i]) && is_digit(b.ptr[k])) {
+            while (i < a.len && is_digit(a.ptr[i]))
+                i++;
+            while (k < b.len && is_digit(b.ptr[k]))
+                k++;
+            continue;
+        }
+        if (a.ptr[i++] != b.ptr[k++])
+            return false;
+    }
+    return i == a.len && k == b.len;
 }
 
 /* A run of 10 to 16 digits: seconds, ms or us since 1970, between 2001 and 2286. */
@@ -141,6 +218,7 @@ struct evidence {
     bool high_start;  /* a stream begins above 1 */
     struct range {
         uint64_t low, high;
+        struct id_number make;
     } * range;
 };
 
@@ -154,8 +232,7 @@ static void step_seen(struct evidence *ev, const struct event *a, const struct e
 
     if (!time_in(a->id, &ta) || !time_in(b->id, &tb) || tb < ta)
         ev->not_time = true;
-    if (!id_number_of(a->id, &na) || !id_number_of(b->id, &nb) || na.base != nb.base ||
-        !slice_eq(na.prefix, nb.prefix) || !slice_eq(na.suffix, nb.suffix)) {
+    if (!id_pair(a->id, b->id, &na, &nb)) {
         ev->not_number = true;
         return;
     }
@@ -168,12 +245,32 @@ static void step_seen(struct evidence *ev, const struct event *a, const struct e
         ev->not_dense = true;
 }
 
+/* How the ids of a stream count: from its first two that differ, else from the look of its only
+ * one. */
+static bool stream_make(const struct session *s, const struct stream *st, struct id_number *ret)
+{
+    const struct event *first = NULL;
+    struct id_number other;
+
+    for (uint32_t i = 0; i < st->count; i++) {
+        const struct event *e = st->order[i] == NONE ? NULL : event_at(s, st->order[i]);
+        if (!e || !e->has_id || e->id.len == 0)
+            continue;
+        if (first)
+            return id_pair(first->id, e->id, ret, &other);
+        first = e;
+    }
+    return first && id_number_of(first->id, ret);
+}
+
 static void stream_evidence(const struct session *s, const struct stream *st, struct evidence *ev)
 {
     const struct event *prev = NULL;
-    struct range r = { UINT64_MAX, 0 };
+    struct range r = { .low = UINT64_MAX };
     uint64_t first = UINT64_MAX;
     struct id_number n;
+    uint64_t t;
+    bool made = stream_make(s, st, &r.make);
 
     for (uint32_t i = 0; i < st->count; i++) {
         const struct event *e = st->order[i] == NONE ? NULL : event_at(s, st->order[i]);
@@ -182,14 +279,13 @@ static void stream_evidence(const struct session *s, const struct stream *st, st
             continue;
         }
         ev->ids++;
-        if (id_number_of(e->id, &n) && n.digits < 13) {
+        if (made && id_like(e->id, &r.make, &n) && (n.digits < 13 || n.base == 16)) {
             r.low = n.value < r.low ? n.value : r.low;
             r.high = n.value > r.high ? n.value : r.high;
             first = first == UINT64_MAX ? n.value : first;
         } else {
             ev->not_number = true;
         }
-        uint64_t t;
         ev->not_time |= !time_in(e->id, &t);
         const struct leg *l = s->leg[e->leg];
         if (prev && prev->leg == e->leg && l->gaps == 0)
@@ -220,28 +316,15 @@ static bool ranges_overlap_or_follow(struct evidence *ev)
     return overlap;
 }
 
-/* Do all numbered ids of the session have one prefix and suffix (then equal numbers are equal ids)?
- */
-static bool one_skeleton(const struct session *s)
+/* Do all streams count with one prefix and suffix? Then equal numbers would be equal ids. */
+static bool one_skeleton(const struct evidence *ev)
 {
-    struct id_number a = { 0 };
-    struct id_number b;
-    bool have = false;
-
-    for (uint32_t i = 0; i < s->stream_count; i++) {
-        const struct stream *st = s->stream[i];
-        for (uint32_t j = 0; j < st->count; j++) {
-            const struct event *e = st->order[j] == NONE ? NULL : event_at(s, st->order[j]);
-            if (!e || e->id.len == 0 || !id_number_of(e->id, &b))
-                continue;
-            if (have && (!slice_eq(a.prefix, b.prefix) || !slice_eq(a.suffix, b.suffix)))
-                return false;
-            a = b;
-            have = true;
-            break; /* within a stream the steps tell */
-        }
+    for (uint32_t i = 1; i < ev->streams; i++) {
+        if (!slice_eq(ev->range[i].make.prefix, ev->range[0].make.prefix) ||
+            !slice_eq(ev->range[i].make.suffix, ev->range[0].make.suffix))
+            return false;
     }
-    return have;
+    return ev->streams > 0;
 }
 
 static enum id_scheme scheme_of(struct session *s, struct evidence *ev)
@@ -258,7 +341,7 @@ static enum id_scheme scheme_of(struct session *s, struct evidence *ev)
         return SCHEME_OPAQUE;
     bool overlap = ranges_overlap_or_follow(ev);
     bool shared =
-        one_skeleton(s) ? ev->streams > 1 : (!overlap && ev->high_start && ev->streams > 1);
+        one_skeleton(ev) ? ev->streams > 1 : (!overlap && ev->high_start && ev->streams > 1);
     if (shared)
         return SCHEME_SPARSE;
     if (!ev->not_dense && ev->steps > 0)
