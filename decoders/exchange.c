@@ -267,7 +267,7 @@ static enum http_method method_of(struct slice s)
 
 static unsigned accept_flags(struct slice v)
 {
-    unsigned f = 0;
+    unsigned f = RECF_ACCEPT;
 
     if (slice_has_nocase(v, SLICE_LIT("application/json")))
         f |= RECF_ACCEPT_JSON;

@@ -89,6 +89,7 @@ enum rec_http_flag {
     RECF_NO_BUFFERING = 1 << 23,     /* X-Accel-Buffering: no */
     RECF_LENGTH_CONFLICT = 1 << 24,  /* two different Content-Length */
     RECF_DUPLICATE_CURSOR = 1 << 25, /* Last-Event-ID on two lines */
+    RECF_ACCEPT = 1 << 26,           /* request: there is an Accept header */
 };
 
 struct rec_request {

@@ -17,7 +17,8 @@ enum scope {
     SCOPE_PARAMS,
     SCOPE_RESULT,
     SCOPE_ERROR,
-    SCOPE_META, /* of params or result */
+    SCOPE_META,   /* of params or result */
+    SCOPE_FILTER, /* params.notifications */
     SCOPE_COUNT,
 };
 
@@ -118,14 +119,23 @@ static const struct fact params_facts[] = {
     { NAME("protocolVersion"), TEXT(version) },
     { NAME("requestState"), TEXT(request_state) },
     { NAME("task"), MARK(LEX_OBJECT, RPC_HAS_TASK) },
+    { NAME("inputResponses"), MARK(LEX_OBJECT, RPC_HAS_INPUT_RESPONSES) },
+    { NAME("notifications"), MARK(LEX_OBJECT, RPC_HAS_FILTER), .inner = SCOPE_FILTER },
     { META },
 };
 static const struct fact result_facts[] = {
     { NAME("protocolVersion"), TEXT(version) },
     { NAME("resultType"), TEXT(result_type), .flag = RPC_HAS_RESULT_TYPE },
     { NAME("requestState"), TEXT(request_state) },
+    { NAME("inputRequests"), MARK(LEX_OBJECT, RPC_HAS_INPUT_REQUESTS) },
     { NAME("task"), MARK(LEX_OBJECT, RPC_HAS_TASK) },
     { META },
+};
+static const struct fact filter_facts[] = {
+    { NAME("toolsListChanged"), MARK(LEX_TRUE, RPC_FILTER_TOOLS) },
+    { NAME("promptsListChanged"), MARK(LEX_TRUE, RPC_FILTER_PROMPTS) },
+    { NAME("resourcesListChanged"), MARK(LEX_TRUE, RPC_FILTER_RESOURCES) },
+    { NAME("resourceSubscriptions"), MARK(LEX_ARRAY, RPC_FILTER_UPDATES) },
 };
 static const struct fact error_facts[] = {
     { NAME("code"), .keep = KEEP_INT, IN_PART(code), .flag = PART_CODE },
@@ -149,6 +159,7 @@ static const struct {
     [SCOPE_RESULT] = { result_facts, ARRAY_LEN(result_facts) },
     [SCOPE_ERROR] = { error_facts, ARRAY_LEN(error_facts) },
     [SCOPE_META] = { meta_facts, ARRAY_LEN(meta_facts) },
+    [SCOPE_FILTER] = { filter_facts, ARRAY_LEN(filter_facts) },
 };
 
 /* An open object or array. */

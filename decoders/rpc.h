@@ -75,6 +75,13 @@ enum rpc_flag {
     RPC_META_LOG_LEVEL = 1 << 12,    /* ... logLevel */
     RPC_HAS_TASK = 1 << 13, /* params.task, or result.task: a task-augmented request / its result */
     RPC_ELEMENT = 1 << 14,  /* an element of a batch */
+    RPC_HAS_INPUT_REQUESTS = 1 << 15,  /* result.inputRequests */
+    RPC_HAS_INPUT_RESPONSES = 1 << 16, /* params.inputResponses */
+    RPC_HAS_FILTER = 1 << 17,          /* params.notifications, an object: what was subscribed to */
+    RPC_FILTER_TOOLS = 1 << 18,        /* ... toolsListChanged: true */
+    RPC_FILTER_PROMPTS = 1 << 19,      /* ... promptsListChanged: true */
+    RPC_FILTER_RESOURCES = 1 << 20,    /* ... resourcesListChanged: true */
+    RPC_FILTER_UPDATES = 1 << 21,      /* ... resourceSubscriptions */
 };
 
 /* Slices point into the payload. Absent strings have ptr NULL. */
