@@ -335,6 +335,14 @@ static bool allows(enum command command, enum format format)
     return true;
 }
 
+/* Something that would change what is found. */
+static bool judges(const struct options *opt)
+{
+    return opt->policy || opt->strict || opt->idempotent_count > 0 || opt->session || opt->filter ||
+           opt->since || opt->until || opt->max_ids > 0 || opt->profiles != PROFILE_DIVERGENCE ||
+           opt->fail_on != SEV_ERROR || opt->fail_on_undecidable;
+}
+
 /* What the command takes, and whether this version has it. */
 static bool check_command(struct parser *p)
 {
@@ -356,6 +364,9 @@ static bool check_command(struct parser *p)
                       "sseaudit --help");
     if (opt->command == COMMAND_CORPUS && opt->file_count == 0)
         return bad(p, "corpus: name the folder that holds the case folders");
+    if (opt->command == COMMAND_CORPUS && judges(opt))
+        return bad(p, "corpus: options of a case stand in its expect.json, as \"options\"; here "
+                      "only --format, -o, --accept, -q and -v count");
     if (opt->command == COMMAND_RULES && opt->file_count > 0)
         return bad(p, "rules: takes no argument; for one rule write sseaudit explain %s",
                    opt->file[0].path);

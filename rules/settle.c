@@ -8,29 +8,60 @@
 
 /* ---- evidence for those that named none ---- */
 
+static bool is_known(struct place at)
+{
+    return at.time != 0 || at.frame != 0;
+}
+
+static struct place or_else(struct place at, struct place other)
+{
+    return is_known(at) ? at : other;
+}
+
+static struct place leg_place(const struct session *s, const struct leg *l)
+{
+    const struct event *first = l->first_event == NONE ? NULL : event_at(s, l->first_event);
+    struct place at = or_else(l->begin, first ? first->begin : l->first_comment);
+
+    return or_else(at, l->last_byte);
+}
+
+static struct place exch_place(const struct session *s, const struct exch *x)
+{
+    struct place at = or_else(x->first, x->response);
+
+    if (!is_known(at) && x->leg < s->leg_count)
+        at = leg_place(s, s->leg[x->leg]);
+    return or_else(at, or_else(x->last, x->end));
+}
+
+/* Where to look for what a finding is about: the closest place that is known. */
 static struct place subject_place(const struct finding *f)
 {
     const struct session *s = f->session;
     const struct event *e = s && f->event != NONE ? event_at(s, f->event) : NULL;
+    struct place at = { 0 };
 
-    if (e)
-        return e->at;
     if (!s)
-        return (struct place){ 0 };
-    if (f->request != NONE && f->request < s->request_count)
-        return s->request[f->request]->at;
-    if (f->exch != NONE && f->exch < s->exch_count)
-        return s->exch[f->exch]->has_request ? s->exch[f->exch]->first : s->exch[f->exch]->response;
-    if (f->leg != NONE && f->leg < s->leg_count)
-        return s->leg[f->leg]->begin;
-    return s->first;
+        return at;
+    if (e)
+        at = e->at;
+    if (!is_known(at) && f->request < s->request_count)
+        at = s->request[f->request]->at;
+    if (!is_known(at) && f->exch < s->exch_count)
+        at = exch_place(s, s->exch[f->exch]);
+    if (!is_known(at) && f->leg < s->leg_count)
+        at = leg_place(s, s->leg[f->leg]);
+    if (!is_known(at) && s->exch_count > 0)
+        at = or_else(s->first, exch_place(s, s->exch[0]));
+    return or_else(at, s->last);
 }
 
 static void need_evidence(struct findings *all, struct finding *f)
 {
     struct place at = subject_place(f);
 
-    if (f->evidence_count > 0 || f->log_count > 0 || (at.time == 0 && at.frame == 0))
+    if (f->evidence_count > 0 || f->log_count > 0 || !is_known(at))
         return;
     finding_push_evidence(all, f,
                           (struct evidence){ .at = at, .what = "the subject of this finding" });
