@@ -48,27 +48,77 @@ struct event *event_new(struct session *s, size_t extra)
     return e;
 }
 
-/* Key of an id in the session's table. Table values are index + 1. */
+/* ---- ids ---- */
+
+void ids_release(struct id_index *ix)
+{
+    free(ix->slot);
+    *ix = (struct id_index){ 0 };
+}
+
+static bool brief_has(const struct session *s, uint32_t index, uint64_t hash)
+{
+    const struct event_chunk *c = chunk_of(s, index);
+
+    return c && c->brief[index & (CHUNK - 1)].id_hash == hash;
+}
+
+/* The slot with an event of that id, or the free one where it would go. */
+static uint32_t *ids_slot(const struct session *s, uint64_t hash)
+{
+    const struct id_index *ix = s->ids;
+    size_t i = (size_t)(hash ^ hash >> 29) & (ix->cap - 1);
+
+    while (ix->slot[i] != 0 && !brief_has(s, ix->slot[i] - 1, hash))
+        i = (i + 1) & (ix->cap - 1);
+    return &ix->slot[i];
+}
+
+static void ids_enlarge(struct session *s)
+{
+    struct id_index old = *s->ids;
+
+    s->ids->cap = old.cap ? old.cap * 2 : 16;
+    s->ids->slot = mem_alloc(s->ids->cap * sizeof(uint32_t));
+    s->ids->count = 0;
+    for (size_t i = 0; i < old.cap; i++) {
+        const struct event_chunk *c = old.slot[i] ? chunk_of(s, old.slot[i] - 1) : NULL;
+        if (!c)
+            continue; /* forgotten */
+        *ids_slot(s, c->brief[(old.slot[i] - 1) & (CHUNK - 1)].id_hash) = old.slot[i];
+        s->ids->count++;
+    }
+    free(old.slot);
+}
+
+static uint32_t ids_get(const struct session *s, uint64_t hash)
+{
+    return s->ids->cap ? *ids_slot(s, hash) : 0;
+}
+
 void event_index_id(struct session *s, struct event *e)
 {
     struct event_chunk *c = chunk_of(s, e->index);
-    uint64_t key = e->id_hash;
 
     c->brief[e->index & (CHUNK - 1)] = (struct brief){
-        .id_hash = e->id_hash,
         .stream = e->stream,
         .ordinal = e->ordinal,
         .digest = (uint32_t)e->digest,
     };
     if (!e->has_id || e->id.len == 0 || e->first != e->index)
         return;
-    uint64_t *slot = table_put(s->ids, key);
+    if (s->ids->count + s->ids->count / 3 >= s->ids->cap)
+        ids_enlarge(s);
+    uint32_t *slot = ids_slot(s, e->id_hash);
+    c->brief[e->index & (CHUNK - 1)].id_hash = e->id_hash;
     if (*slot == 0) {
-        *slot = (uint64_t)e->index + 1;
+        *slot = e->index + 1;
+        s->ids->count++;
         return;
     }
     /* Another event has the id: keep the chain, newest last. */
-    uint32_t at = (uint32_t)(*slot - 1);
+    c->brief[e->index & (CHUNK - 1)].id_hash = 0;
+    uint32_t at = *slot - 1;
     for (;;) {
         struct event *other = event_at(s, at);
         if (!other)
@@ -85,15 +135,14 @@ void event_index_id(struct session *s, struct event *e)
 
 uint32_t event_by_id(const struct session *s, struct slice id)
 {
-    const uint64_t *slot = id.len ? table_get(s->ids, hash_bytes(id)) : NULL;
-    struct brief b;
+    uint32_t found = id.len ? ids_get(s, hash_bytes(id)) : 0;
 
-    if (!slot || *slot == 0 || !event_brief(s, (uint32_t)(*slot - 1), &b))
+    if (found == 0)
         return NONE;
-    const struct event *e = event_at(s, (uint32_t)(*slot - 1));
+    const struct event *e = event_at(s, found - 1);
     if (e && !slice_eq(e->id, id))
         return NONE;
-    return (uint32_t)(*slot - 1);
+    return found - 1;
 }
 
 uint32_t event_by_id_before(const struct session *s, struct slice id, int64_t t)
@@ -126,7 +175,7 @@ static bool is_dull(const struct session *s, const struct event *e)
         e->ambiguous || e->not_json || e->status > RPC_EMPTY)
         return false;
     if (e->index == l->first_event || e->index == l->last_event || e->index == l->last_id ||
-        e->index == l->last_id_acked || e->acked.time == 0)
+        e->index == l->last_id_acked || e->index == l->unacked || e->acked.time == 0)
         return false;
     for (uint32_t i = 0; i < e->msg_count; i++) {
         const struct message *m = &e->msg[i];
@@ -135,6 +184,11 @@ static bool is_dull(const struct session *s, const struct event *e)
             return false;
     }
     return true;
+}
+
+static bool leg_is_live(const struct session *s, const struct event *e)
+{
+    return !s->leg[e->leg]->ended;
 }
 
 static void event_reduce(struct session *s, struct event_chunk *c, uint32_t at)
@@ -152,65 +206,63 @@ static void event_reduce(struct session *s, struct event_chunk *c, uint32_t at)
     }
 }
 
-static void chunk_reduce(struct session *s, struct event_chunk *c)
-{
-    for (uint32_t i = 0; c->full && i < CHUNK; i++) {
-        if (c->full[i] && is_dull(s, c->full[i]))
-            event_reduce(s, c, i);
-    }
-}
-
-/* The oldest chunk of the session with most of them is forgotten. */
+/* The session with the most remembered ids forgets its oldest. */
 static void forget_oldest(struct model *m)
 {
     struct session *most = NULL;
-    uint32_t most_chunk = 0;
     uint32_t most_left = 0;
 
     for (uint32_t i = 0; i < m->session_count; i++) {
         struct session *s = m->session[i];
         uint32_t n = s->event_count >> CHUNK_BITS;
-        uint32_t first = 0;
-        while (first < n && (!s->chunk[first] || s->chunk[first]->full))
-            first++;
-        if (first < n && n - first > most_left) {
+        while (s->first_chunk < n && (!s->chunk[s->first_chunk] || s->chunk[s->first_chunk]->full))
+            s->first_chunk++; /* events kept whole stay */
+        if (s->first_chunk < n && n - s->first_chunk > most_left) {
             most = s;
-            most_left = n - first;
-            most_chunk = first;
+            most_left = n - s->first_chunk;
         }
     }
     if (!most) {
         impl_of(m)->ids = 0; /* nothing can be forgotten: do not look again for a while */
         return;
     }
-    free(most->chunk[most_chunk]);
-    most->chunk[most_chunk] = NULL;
+    /* A sixteenth at a time, so that this search is rare. */
+    for (uint32_t i = 0; i <= most_left / 16; i++) {
+        uint32_t at = most->first_chunk + i;
+        if (!most->chunk[at] || most->chunk[at]->full)
+            continue;
+        free(most->chunk[at]);
+        most->chunk[at] = NULL;
+        impl_of(m)->ids -= CHUNK;
+    }
     most->forgotten = true;
-    impl_of(m)->ids -= CHUNK;
 }
 
-/* One pass over all sessions at the most; the newest chunk of each is left alone. */
+/* The newest events of a session are left alone. */
+#define RECENT 16
+
+static void session_sweep(struct session *s)
+{
+    uint32_t end = s->event_count > RECENT ? s->event_count - RECENT : 0;
+
+    for (; s->swept < end; s->swept++) {
+        struct event *e = event_at(s, s->swept);
+        if (e && e->acked.time == 0 && leg_is_live(s, e))
+            return; /* its acknowledgement may still come */
+        if (e && is_dull(s, e))
+            event_reduce(s, chunk_of(s, s->swept), s->swept & (CHUNK - 1));
+    }
+}
+
+/* Every event is looked at once; what is kept then is kept for good. */
 static void ledger_sweep(struct model *m)
 {
     struct impl *im = impl_of(m);
 
-    for (uint32_t tried = 0; im->full_bytes > m->opt.max_full / 2 && tried <= m->session_count;) {
-        if (im->sweep_session >= m->session_count) {
-            im->sweep_session = 0;
-            im->sweep_chunk = 0;
-        }
-        struct session *s = m->session[im->sweep_session];
-        if (!s->has_log && im->sweep_chunk + 1 < (s->event_count + CHUNK - 1) >> CHUNK_BITS) {
-            struct event_chunk *c = s->chunk[im->sweep_chunk++];
-            if (c)
-                chunk_reduce(s, c);
-            continue;
-        }
-        im->sweep_session++;
-        im->sweep_chunk = 0;
-        tried++;
+    for (uint32_t i = 0; i < m->session_count; i++) {
+        if (!m->session[i]->log_expected)
+            session_sweep(m->session[i]);
     }
-    /* What could not be reduced now is not looked at again before a good deal more has come. */
     im->trim_at = im->full_bytes + m->opt.max_full / 4;
 }
 

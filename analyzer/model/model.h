@@ -430,8 +430,9 @@ struct peer {
     struct place first, last;
 };
 
-#define CHUNK 4096
+#define CHUNK 256
 struct event_chunk;
+struct id_index;
 
 struct session {
     uint32_t index; /* order of first appearance */
@@ -492,6 +493,7 @@ struct session {
 
     /* the log */
     bool has_log;
+    bool log_expected; /* a log is given: its events are kept whole, which costs no more than it */
     struct track *track;
     uint32_t track_count;
     size_t track_cap;
@@ -515,7 +517,10 @@ struct session {
     uint32_t peer_count;
     size_t peer_cap;
 
-    void *ids, *requests_by_id, *requests_by_token; /* private look-up tables */
+    struct id_index *ids;                     /* private */
+    void *requests_by_id, *requests_by_token; /* private look-up tables */
+    uint32_t swept;       /* private: events below it were looked at for reducing */
+    uint32_t first_chunk; /* private: chunks below it are forgotten */
 };
 
 /* Odd facts of the evidence, one each: see enum note_kind. */

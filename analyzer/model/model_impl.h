@@ -8,18 +8,16 @@
 struct impl {
     struct exch **by_serial; /* exchange serial -> exch */
     size_t serial_cap;
-    struct table sessions;  /* key of authority and id -> index + 1 */
-    struct table interned;  /* hash -> struct slice * */
-    struct table prints;    /* fingerprint of an exchange -> struct exch * */
-    struct table notes;     /* kind, exchange, text -> index + 1 */
-    size_t full_bytes;      /* of events kept whole */
-    size_t trim_at;         /* do not sweep again below this */
-    size_t ids;             /* remembered events in all */
-    uint32_t sweep_session; /* where reducing goes on */
-    uint32_t sweep_chunk;
+    struct table sessions; /* key of authority and id -> index + 1 */
+    struct table interned; /* hash -> struct slice * */
+    struct table prints;   /* fingerprint of an exchange -> struct exch * */
+    struct table notes;    /* kind, exchange, text -> index + 1 */
+    size_t full_bytes;     /* of events kept whole */
+    size_t trim_at;        /* do not sweep again below this */
+    size_t ids;            /* remembered events in all */
 };
 
-#define CHUNK_BITS 12
+#define CHUNK_BITS 8
 struct event_chunk {
     struct brief brief[CHUNK];
     struct event **full; /* CHUNK pointers; NULL when all are reduced */
@@ -52,7 +50,15 @@ void session_absorb(struct session *s, struct session *from);
 void session_free(struct session *s);
 void session_peer(struct session *s, const struct exch *x);
 
+/* Ids of a session: slots hold an event's index + 1; its brief holds the hash. */
+struct id_index {
+    uint32_t *slot;
+    size_t cap; /* 0 or a power of two */
+    size_t count;
+};
+
 /* ledger.c */
+void ids_release(struct id_index *ix);
 struct event *event_new(struct session *s, size_t extra);
 void event_index_id(struct session *s, struct event *e);
 /* Reduces old events when they take too much memory; forgets the oldest ids past the ceiling. */

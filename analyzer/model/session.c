@@ -60,7 +60,8 @@ struct session *session_new(struct model *m, struct slice authority, struct slic
     s->initialized = NONE;
     s->gone_exch = NONE;
     s->policy_example = NONE;
-    s->ids = arena_alloc(m->arena, sizeof(struct table));
+    s->log_expected = m->log && m->log->count > 0;
+    s->ids = arena_alloc(m->arena, sizeof(struct id_index));
     s->requests_by_id = arena_alloc(m->arena, sizeof(struct table));
     s->requests_by_token = arena_alloc(m->arena, sizeof(struct table));
     GROW(m->session, m->session_count, m->session_cap);
@@ -104,7 +105,7 @@ void session_free(struct session *s)
     free(s->log_time);
     free(s->unmatched);
     free(s->peer);
-    table_release(s->ids);
+    ids_release(s->ids);
     table_release(s->requests_by_id);
     table_release(s->requests_by_token);
 }
