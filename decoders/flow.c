@@ -19,9 +19,6 @@ static const int64_t linger[FLOW_STATES] = {
     [FLOW_OVER] = 5 * NS_PER_SEC,
 };
 
-/* How far the sequence number of a SYN or RST may be off and still be of this connection. */
-#define SEQ_SLACK 65536
-
 struct flows {
     struct flow_limits limits;
     struct flow_table *table;
@@ -188,10 +185,12 @@ static uint32_t stream_number(struct flows *f, uint32_t input)
 
 static struct flow *flow_new(struct flows *f, const struct segment *seg)
 {
-    struct flow *oldest = flows_oldest(f);
+    struct flow *old = table_crowding(f->table, seg);
 
-    if (oldest && table_count(f->table) >= f->limits.max_flows)
-        flow_end(f, oldest, f->last, oldest->state == FLOW_LIVE);
+    if (!old && table_count(f->table) >= f->limits.max_flows)
+        old = flows_oldest(f);
+    if (old)
+        flow_end(f, old, f->last, old->state == FLOW_LIVE);
 
     struct flow *fl = table_add(f->table, seg);
     fl->out = &f->out;
@@ -228,14 +227,14 @@ static enum syn_fate syn_fate(const struct flow *fl, unsigned side, const struct
     if (fl->state != FLOW_LIVE)
         return SYN_REUSES;
     if (!h->started && h->pre_ack) /* by a SYN-ACK that was captured first */
-        return h->raw_ack - base < SEQ_SLACK ? SYN_FITS : SYN_REUSES;
+        return h->raw_ack - base < FLOW_SEQ_SLACK ? SYN_FITS : SYN_REUSES;
     if (!h->started)
         return SYN_FITS;
 
     int64_t off = half_offset(h, base);
-    int64_t window = h->window > SEQ_SLACK ? (int64_t)h->window : SEQ_SLACK;
-    return off < (int64_t)h->next - SEQ_SLACK || off > (int64_t)h->top + window ? SYN_REUSES
-                                                                                : SYN_STRAY;
+    int64_t window = h->window > FLOW_SEQ_SLACK ? (int64_t)h->window : FLOW_SEQ_SLACK;
+    return off < (int64_t)h->next - FLOW_SEQ_SLACK || off > (int64_t)h->top + window ? SYN_REUSES
+                                                                                     : SYN_STRAY;
 }
 
 static struct flow *flow_for(struct flows *f, const struct segment *seg, unsigned *ret_side)
@@ -326,9 +325,9 @@ static bool rst_is_plausible(const struct half *h, const struct segment *seg)
 
     if (h->started) {
         int64_t off = half_offset(h, seg->seq);
-        int64_t window = h->window > SEQ_SLACK ? (int64_t)h->window : SEQ_SLACK;
+        int64_t window = h->window > FLOW_SEQ_SLACK ? (int64_t)h->window : FLOW_SEQ_SLACK;
         int64_t known = (int64_t)(h->acked > h->next ? h->next : h->acked);
-        return off >= known - SEQ_SLACK && off <= (int64_t)h->top + window;
+        return off >= known - FLOW_SEQ_SLACK && off <= (int64_t)h->top + window;
     }
     if (!peer->started || !(seg->flags & TCP_ACK))
         return true;

@@ -6,14 +6,15 @@
  *     flows_feed(flows, &seg);               in-order payload passes through, nothing is copied
  *     while (flows_next(flows, &chunk))      chunk borrowed until the next flows_ call
  *         use(&chunk);
- *     flows_finish(flows);                   then flows_next until false: what is left, and
- * FLOW_DONE flows_free(flows);
+ *     flows_finish(flows);                   then flows_next until false: what is left, FLOW_DONE
+ *     flows_free(flows);
  *
  * Right under reordering, retransmission (same or other content), overlap, duplicated packets (two
- * interfaces, SPAN), sequence wrap-around, a missing handshake, and reuse of a port pair. A hole
- * that the receiver acknowledged is a FLOW_GAP; a hole not acknowledged is loss on the path, and
- * waits (up to the ceilings). First content wins; a different second reading marks bytes
- * `ambiguous` if they were not delivered yet, and always gives FLOW_CONFLICT.
+ * interfaces, SPAN, the same connection in two VLANs or in and outside of a tunnel), sequence
+ * wrap-around, a missing handshake, and reuse of a port pair. A hole that the receiver acknowledged
+ * is a FLOW_GAP; a hole not acknowledged is loss on the path, and waits (up to the ceilings). First
+ * content wins; a different second reading marks bytes `ambiguous` if they were not delivered yet,
+ * and always gives FLOW_CONFLICT.
  */
 #ifndef FLOW_H
 #define FLOW_H

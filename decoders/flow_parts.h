@@ -14,6 +14,9 @@
 /* A segment that was captured twice (two interfaces, a mirror port) comes again within this. */
 #define TWIN_NS (10 * NS_PER_MS)
 
+/* How far a sequence number may be off and still be of this connection. */
+#define FLOW_SEQ_SLACK 65536
+
 /* Bytes that came before those in front of them. */
 struct held {
     uint64_t off;
@@ -170,6 +173,8 @@ void table_remove(struct flow_table *t, struct flow *fl);
 void table_touch(struct flow_table *t, struct flow *fl, enum flow_state state);
 /* The one of a state that is idle for the longest time; NULL: none. */
 struct flow *table_oldest(const struct flow_table *t, enum flow_state state);
+/* The one to give up before one more flow of the same endpoints is added; NULL: there is room. */
+struct flow *table_crowding(const struct flow_table *t, const struct segment *seg);
 size_t table_count(const struct flow_table *t);
 /* Remembers, for a while, that the flow was over in good order. */
 void table_bury(struct flow_table *t, const struct flow *fl);

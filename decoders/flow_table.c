@@ -10,6 +10,9 @@
 /* Late repetitions come minutes after the end: enough for those of the last connections. */
 #define GRAVES 4096
 
+/* Flows of the same endpoints in different VLANs or tunnels. */
+#define NAMESAKES_MAX 16
+
 /* A flow that was over: where each side's sequence numbers ended. */
 struct grave {
     uint64_t key;
@@ -61,16 +64,14 @@ static uint64_t endpoint_hash(const struct flow_table *t, const struct endpoint 
     return hash_mix(hash_mix(word[0] ^ t->seed, word[1]), e->port + t->seed);
 }
 
-/* The same for both directions. */
+/* The same for both directions, and for all VLANs and tunnels. */
 static uint64_t key_of(const struct flow_table *t, const struct segment *seg)
 {
-    return hash_mix(endpoint_hash(t, &seg->src) + endpoint_hash(t, &seg->dst), seg->link_id);
+    return hash_mix(endpoint_hash(t, &seg->src) + endpoint_hash(t, &seg->dst), t->seed);
 }
 
 static bool is_of(const struct flow *fl, const struct segment *seg, unsigned *ret_side)
 {
-    if (fl->conn.link_id != seg->link_id)
-        return false;
     if (endpoint_eq(&fl->end[0], &seg->src) && endpoint_eq(&fl->end[1], &seg->dst)) {
         *ret_side = 0;
         return true;
@@ -82,15 +83,42 @@ static bool is_of(const struct flow *fl, const struct segment *seg, unsigned *re
     return false;
 }
 
+static bool is_near(const struct half *h, uint32_t seq)
+{
+    int64_t off = half_offset(h, seq);
+
+    return off >= (int64_t)h->next - FLOW_SEQ_SLACK && off <= (int64_t)h->top + FLOW_SEQ_SLACK;
+}
+
+/* From another VLAN or tunnel. The numbers tell whether that is the same connection, captured twice
+ * on its way or in a VLAN for each direction, or one of the same addresses somewhere else. */
+static bool is_nearly_of(const struct flow *fl, const struct segment *seg, unsigned *ret_side)
+{
+    if (!is_of(fl, seg, ret_side))
+        return false;
+    const struct half *h = &fl->half[*ret_side];
+    const struct half *peer = &fl->half[*ret_side ^ 1];
+    if (h->started)
+        return (seg->flags & TCP_SYN) ? seg->seq + 1 == h->base : is_near(h, seg->seq);
+    return peer->started && (seg->flags & TCP_ACK) && is_near(peer, seg->ack);
+}
+
 struct flow *table_find(struct flow_table *t, const struct segment *seg, unsigned *ret_side)
 {
-    if (t->latest && is_of(t->latest, seg, ret_side))
-        return t->latest;
+    struct flow *latest = t->latest;
+
+    if (latest && latest->conn.link_id == seg->link_id && is_of(latest, seg, ret_side))
+        return latest;
 
     uint64_t key = key_of(t, seg);
-    for (struct flow *fl = t->bucket[key & t->mask]; fl; fl = fl->chain) {
-        if (fl->key == key && is_of(fl, seg, ret_side))
+    struct flow *first = t->bucket[key & t->mask];
+    for (struct flow *fl = first; fl; fl = fl->chain) {
+        if (fl->key == key && fl->conn.link_id == seg->link_id && is_of(fl, seg, ret_side))
             return t->latest = fl;
+    }
+    for (struct flow *fl = first; fl; fl = fl->chain) {
+        if (fl->key == key && fl->conn.link_id != seg->link_id && is_nearly_of(fl, seg, ret_side))
+            return fl;
     }
     return NULL;
 }
@@ -178,6 +206,21 @@ void table_touch(struct flow_table *t, struct flow *fl, enum flow_state state)
 struct flow *table_oldest(const struct flow_table *t, enum flow_state state)
 {
     return t->list[state].oldest;
+}
+
+struct flow *table_crowding(const struct flow_table *t, const struct segment *seg)
+{
+    const uint64_t key = key_of(t, seg);
+    struct flow *oldest = NULL;
+    size_t count = 0;
+
+    for (struct flow *fl = t->bucket[key & t->mask]; fl; fl = fl->chain) {
+        if (fl->key != key)
+            continue;
+        oldest = fl; /* new ones come to the front */
+        count++;
+    }
+    return count < NAMESAKES_MAX ? NULL : oldest;
 }
 
 size_t table_count(const struct flow_table *t)

@@ -98,7 +98,8 @@ struct conn {
     bool tls;
     bool middlebox; /* an RST does not fit its sender; set before close() is called */
     bool truncated; /* the capture is cut, not ended; set before finish() is called */
-    /* A link-layer identity: same addresses in two VLANs or tunnels are two connections. */
+    /* A link-layer identity: same addresses in two VLANs or tunnels are two connections, unless
+     * their sequence numbers agree. */
     uint64_t link_id;
     struct place first;
 };

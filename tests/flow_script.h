@@ -7,7 +7,7 @@
  *     A 104 a=501 "xy" wire=10    ... of which the capture holds two bytes only
  *     B 501 a=104 t=300           at 300 ms; without t= one millisecond after the last
  *
- * Also ws= (window scale of a SYN), p= (port of A), ttl=, id=, in= (input).
+ * Also ws= (window scale of a SYN), p= (port of A), ttl=, id=, in= (input), l= (link id).
  */
 #ifndef FLOW_SCRIPT_H
 #define FLOW_SCRIPT_H
@@ -112,6 +112,8 @@ static void script_option(struct script *s, struct segment *seg, struct endpoint
         seg->ip_id = (uint16_t)v;
     } else if (slice_eq(n, SLICE_LIT("in"))) {
         seg->at.input = (uint32_t)v;
+    } else if (slice_eq(n, SLICE_LIT("l"))) {
+        seg->link_id = v;
     } else if (slice_eq(n, SLICE_LIT("p"))) {
         a->port = (uint16_t)v;
     } else {

@@ -238,6 +238,16 @@ static void test_reuse(void **state)
           "A \"ab\" @2\nA \"c\" @3\n" DONE },
         { "numbers in order of appearance", "A 1 S p=4001\nA 1 S p=4002\nA 2 p=4002 \"y\"\n",
           "A \"y\" @1\ndone 0, A is client\ndone 1, A is client\n" },
+        { "two VLANs with the same addresses",
+          "A 100 S l=1\nA 90000000 S l=2\nA 101 l=1 \"x\"\nA 90000001 l=2 \"y\"\n",
+          "A \"x\" @1\nA \"y\" @1\n" DONE "done 1, A is client\n" },
+        { "one connection, captured in two VLANs",
+          "A 100 S l=1\nA 100 S l=2\nB 500 S a=101 l=2\nB 500 S a=101 l=1\nA 101 a=501 l=1 \"x\"\n"
+          "A 101 a=501 l=2 \"x\"\nB 501 a=102 l=2\nB 501 a=102 l=1\n",
+          "A \"x\" @1\nA ack 1\n" DONE },
+        { "a VLAN for each direction",
+          "A 100 S l=1\nB 500 S a=101 l=2\nA 101 a=501 l=1 \"x\"\nB 501 a=102 l=2 \"y\"\n",
+          "A \"x\" @1\nA ack 1\nB \"y\" @1\n" DONE },
         { "each input counts for itself",
           "A 1 S p=4001\nA 1 S p=4002\nA 2 p=4001 in=1 \"y\"\nA 1 S p=4003 in=1\n",
           "A \"y\" @1\ndone 1, A is client\ndone 0, A is client\ndone 1, A is client\n" },
@@ -351,6 +361,24 @@ static void test_linger(void **state)
     assert_int_equal(flows_live(f), 1);
     flows_free(f);
     buf_release(&s.text);
+}
+
+/* Nobody makes the table slow with one pair of endpoints in many tunnels. */
+static void test_namesakes(void **state)
+{
+    struct flows *f = flows_new(&flow_limits_default);
+    struct flow_chunk c;
+
+    (void)state;
+    for (uint32_t i = 0; i < 20000; i++) {
+        struct segment seg = { .src.port = 1, .dst.port = 2, .link_id = i, .seq = i << 20 };
+        seg.flags = TCP_SYN;
+        flows_feed(f, &seg);
+        while (flows_next(f, &c))
+            assert_int_equal(c.kind, FLOW_DONE);
+        assert_true(flows_live(f) <= 16);
+    }
+    flows_free(f);
 }
 
 /* --- any cut, any order --- */
@@ -601,12 +629,19 @@ static void test_conflict_far_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),       cmocka_unit_test(test_start),
-        cmocka_unit_test(test_gap),         cmocka_unit_test(test_conflict),
-        cmocka_unit_test(test_close),       cmocka_unit_test(test_reuse),
-        cmocka_unit_test(test_silence),     cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_linger),      cmocka_unit_test(test_shuffled),
-        cmocka_unit_test(test_one_dropped), cmocka_unit_test(test_conflict_far_back),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_start),
+        cmocka_unit_test(test_gap),
+        cmocka_unit_test(test_conflict),
+        cmocka_unit_test(test_close),
+        cmocka_unit_test(test_reuse),
+        cmocka_unit_test(test_silence),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_linger),
+        cmocka_unit_test(test_namesakes),
+        cmocka_unit_test(test_shuffled),
+        cmocka_unit_test(test_one_dropped),
+        cmocka_unit_test(test_conflict_far_back),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
