@@ -1,49 +1,11 @@
-/* input.c - RULES.md section 7: what the input could not show, and what rests on it. */
+/* input.c - RULES.md section 7: what the input could not show. What rests on it, the rules
+ * concerned say themselves (undecidable). */
 #include "rule.h"
 
 #include <stdlib.h>
 
 #define PLACES 8 /* named in one finding */
 #define TEXTS  5
-
-/* The rule cannot argue from absence here. */
-static void suspend(struct rule_run *run, const char *rule, const struct session *s,
-                    uint32_t stream, const char *why)
-{
-    struct rule_run other = *run;
-
-    other.rule = rule_find(rule);
-    if (other.rule)
-        undecidable_add(&other, s, stream, "%s", why);
-}
-
-static const struct stream *stream_of(const struct session *s, const struct exch *x)
-{
-    return x->leg == NONE ? NULL : s->stream[s->leg[x->leg]->stream];
-}
-
-/* A request of the exchange, or of the stream that its leg belongs to, has no response. */
-static bool lacks_response(const struct session *s, const struct exch *x)
-{
-    const struct stream *st = stream_of(s, x);
-    const struct exch *from = st ? s->exch[st->exch] : x;
-
-    for (uint32_t i = 0; i < from->msg_count; i++) {
-        uint32_t r = from->msg[i].kind == RPC_REQUEST ? from->msg[i].request : NONE;
-        if (r != NONE && !s->request[r]->response && !s->request[r]->http_error)
-            return true;
-    }
-    return false;
-}
-
-static void suspend_unanswered(struct rule_run *run, const struct session *s, const struct exch *x,
-                               const char *why)
-{
-    const struct stream *st = stream_of(s, x);
-
-    if (lacks_response(s, x))
-        suspend(run, "request-unanswered", s, st ? st->index : NONE, why);
-}
 
 /* ---- capture-gap ---- */
 
@@ -93,9 +55,6 @@ static void check_gap(struct rule_run *run, const struct session *s)
         gaps += gaps_of(x);
         exchanges++;
         legs += x->leg != NONE && x->response_gaps > 0;
-        if (x->response_gaps > 0)
-            suspend_unanswered(run, s, x,
-                               "the response may have been in bytes that the capture lacks");
     }
     if (gaps > 0)
         gap_finding(run, s, gaps, exchanges, legs);
@@ -128,8 +87,6 @@ static void check_late(struct rule_run *run, const struct session *s)
                         "or the client kept the session id from an earlier run; what was sent "
                         "before is not known");
     finding_frame(run, f, s->first, "the first that is seen of it");
-    suspend(run, "cursor-forged", s, NONE,
-            "ids that were given out before the capture began are not known");
 }
 
 static void whole_late(struct rule_run *run, const struct model *m)
@@ -325,15 +282,6 @@ static void whole_undecodable(struct rule_run *run, const struct model *m)
     free(order);
 }
 
-static void check_undecodable(struct rule_run *run, const struct session *s)
-{
-    for (uint32_t i = 0; i < s->exch_count; i++) {
-        const struct exch *x = s->exch[i];
-        if (x->undecodable)
-            suspend_unanswered(run, s, x, "the response may be in a body that could not be read");
-    }
-}
-
 /* ---- capture-duplicate-leg ---- */
 
 static void check_duplicate(struct rule_run *run, const struct session *s)
@@ -499,7 +447,6 @@ static const struct rule rules[] = {
             .known = "Playwright's recordHar keeps only bodies of streams that ended cleanly; "
                      "Chrome's keeps events, not bytes; mitmproxy's leaves streamed bodies out [X].",
         },
-        .check = check_undecodable,
         .whole = whole_undecodable,
     },
     {

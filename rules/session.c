@@ -675,6 +675,11 @@ static bool ended_before(const struct leg *l, int64_t t)
 
 /* ---- retry-not-respected ---- */
 
+static bool has_packets(const struct session *s, const struct leg *l)
+{
+    return !(s->exch[l->exch]->rflags & RECF_HAR);
+}
+
 static const char *end_text(const struct leg *l)
 {
     switch (l->end) {
@@ -730,15 +735,16 @@ static void check_retry(struct rule_run *run, const struct session *s)
         if (!l || seen[l->index] || retry[l->index] < 0)
             continue;
         seen[l->index] = true; /* later attempts are later still */
-        if (o->x->flags & RECF_HAR) {
-            undecidable_add(run, s, l->stream, "a HAR does not tell when a leg ended");
+        if (!ended_before(l, o->x->first.time) || l->gaps > 0 ||
+            o->x->first.time >=
+                l->end_at.time + retry[l->index] * NS_PER_MS - run->limit->retry_tolerance)
             continue;
-        }
-        if (!ended_before(l, o->x->first.time) || l->gaps > 0)
-            continue;
-        if (o->x->first.time <
-            l->end_at.time + retry[l->index] * NS_PER_MS - run->limit->retry_tolerance)
+        if (has_packets(s, l) && !(o->x->flags & RECF_HAR))
             too_early(run, s, o, retry[l->index]);
+        else
+            undecidable_add(run, s, l->stream,
+                            "the reconnect seems to come earlier than retry, but a HAR does not "
+                            "tell when the leg ended");
     }
     free(seen);
     free(retry);

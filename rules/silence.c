@@ -316,6 +316,40 @@ static void check_idle_cut(struct rule_run *run, const struct session *s)
     }
 }
 
+/* ---- held back on the way ---- */
+
+#define BURST     NS_PER_SEC
+#define BURST_MIN 3 /* keep-alives that came all at once */
+
+/* A single answer that is written at once as a finished event stream holds nothing back. */
+static bool length_known(const struct rule_run *run, const struct session *s, const struct leg *l)
+{
+    const struct exch *x = s->exch[l->exch];
+    bool waited = x->sent.time && l->begin.time - x->sent.time >= run->limit->burst_spread;
+
+    return (x->rflags & RECF_LENGTH) && l->event_count > 0 &&
+           (l->event_count + l->comments > 1 || waited);
+}
+
+/* Keep-alives are sent to be apart: those that come together after a long wait were held back. */
+static bool came_at_once(const struct rule_run *run, const struct session *s, const struct leg *l)
+{
+    const struct exch *x = s->exch[l->exch];
+    const struct event *e = event_at(s, l->first_event);
+    int64_t from = l->first_comment.time;
+
+    if (l->comments < BURST_MIN || l->gaps > 0 || x->sent.time == 0)
+        return false;
+    if (e && e->begin.time < from)
+        from = e->begin.time;
+    for (uint32_t i = 0; i < l->silence_count; i++) {
+        if (by_window(&l->silence[i]) || by_loss(&l->silence[i]))
+            return false;
+    }
+    return from - x->sent.time >= run->limit->burst_spread &&
+           l->last_comment.time - from <= BURST && l->last_byte.time - from <= BURST;
+}
+
 /* ---- stall-server-silent ---- */
 
 static bool is_silent(const struct rule_run *run, const struct session *s, const struct leg *l,
@@ -326,7 +360,8 @@ static bool is_silent(const struct rule_run *run, const struct session *s, const
     if (length(q) <= run->limit->idle_timeout || by_window(q) || q->retransmissions > 0 ||
         leg_pace(l, &period))
         return false;
-    return awaited(s, l, q->until.time) && !(q == final_silence(l) && idle_cut_of(s, l));
+    return awaited(s, l, q->until.time) && !came_at_once(run, s, l) &&
+           !(q == final_silence(l) && idle_cut_of(s, l));
 }
 
 static void check_silent(struct rule_run *run, const struct session *s)
@@ -412,39 +447,12 @@ static void check_premature(struct rule_run *run, const struct session *s)
 
 /* ---- proxy-buffered ---- */
 
-#define BURST     NS_PER_SEC
-#define BURST_MIN 3 /* keep-alives that came all at once */
-
-static bool length_known(const struct exch *x)
-{
-    return (x->rflags & RECF_LENGTH) && (x->rflags & RECF_SSE);
-}
-
-/* Keep-alives are sent to be apart: those that come together after a long wait were held back. */
-static bool came_at_once(const struct rule_run *run, const struct session *s, const struct leg *l)
-{
-    const struct exch *x = s->exch[l->exch];
-    const struct event *e = event_at(s, l->first_event);
-    int64_t from = l->first_comment.time;
-
-    if (l->comments < BURST_MIN || l->gaps > 0)
-        return false;
-    if (e && e->begin.time < from)
-        from = e->begin.time;
-    for (uint32_t i = 0; i < l->silence_count; i++) {
-        if (by_window(&l->silence[i]) || by_loss(&l->silence[i]))
-            return false;
-    }
-    return from - x->sent.time >= run->limit->burst_spread &&
-           l->last_comment.time - from <= BURST && l->last_byte.time - from <= BURST;
-}
-
 static void check_buffered(struct rule_run *run, const struct session *s)
 {
     for (uint32_t i = 0; i < s->leg_count; i++) {
         const struct leg *l = s->leg[i];
         const struct exch *x = s->exch[l->exch];
-        bool length_given = length_known(x) && l->event_count > 0;
+        bool length_given = length_known(run, s, l);
         if (!has_packets(s, l) || !(length_given || came_at_once(run, s, l)))
             continue;
         int64_t wait = l->begin.time - x->sent.time;
@@ -646,10 +654,11 @@ static const struct rule rules[] = {
                        "  |                 |<-- : ping -------|\n"
                        "  |                 |<-- progress -----|\n"
                        "  |<== all of it ===|<-- response -----|\n",
-            .needs = "A Content-Length on an event stream, or three or more keep-alives together "
-                     "after a long wait.",
-            .blind = "Buffers that let go now and then. A server that writes a single answer as one "
-                     "finished event stream also has a Content-Length: harmless.",
+            .needs = "A Content-Length on a stream of several events (or of one that came late), or "
+                     "three or more keep-alives together after a long wait.",
+            .blind = "Buffers that let go now and then. A server that writes its single answer at "
+                     "once as a finished event stream has a Content-Length too, and holds nothing "
+                     "back.",
             .server = "Flush after every event.",
             .path = "Also look for compression without flushes.",
         },

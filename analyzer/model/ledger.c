@@ -56,44 +56,50 @@ void ids_release(struct id_index *ix)
     *ix = (struct id_index){ 0 };
 }
 
-static bool brief_has(const struct session *s, uint32_t index, uint64_t hash)
+static bool slot_is(const struct session *s, uint64_t slot, uint64_t hash)
 {
-    const struct event_chunk *c = chunk_of(s, index);
-
-    return c && c->brief[index & (CHUNK - 1)].id_hash == hash;
+    if (slot >> 32 != hash >> 32)
+        return false;
+    const struct event_chunk *c = chunk_of(s, (uint32_t)slot - 1);
+    return c && c->brief[((uint32_t)slot - 1) & (CHUNK - 1)].id_hash == (uint32_t)hash;
 }
 
 /* The slot with an event of that id, or the free one where it would go. */
-static uint32_t *ids_slot(const struct session *s, uint64_t hash)
+static uint64_t *ids_slot(const struct session *s, uint64_t hash)
 {
     const struct id_index *ix = s->ids;
-    size_t i = (size_t)(hash ^ hash >> 29) & (ix->cap - 1);
+    size_t i = (size_t)hash & (ix->cap - 1);
 
-    while (ix->slot[i] != 0 && !brief_has(s, ix->slot[i] - 1, hash))
+    while (ix->slot[i] != 0 && !slot_is(s, ix->slot[i], hash))
         i = (i + 1) & (ix->cap - 1);
     return &ix->slot[i];
 }
 
 static void ids_enlarge(struct session *s)
 {
-    struct id_index old = *s->ids;
+    struct id_index *ix = s->ids;
+    struct id_index old = *ix;
 
-    s->ids->cap = old.cap ? old.cap * 2 : 16;
-    s->ids->slot = mem_alloc(s->ids->cap * sizeof(uint32_t));
-    s->ids->count = 0;
-    for (size_t i = 0; i < old.cap; i++) {
-        const struct event_chunk *c = old.slot[i] ? chunk_of(s, old.slot[i] - 1) : NULL;
+    ix->cap = old.cap ? old.cap * 2 : 16;
+    ix->slot = mem_alloc(ix->cap * sizeof(*ix->slot));
+    ix->count = 0;
+    for (size_t k = 0; k < old.cap; k++) {
+        uint32_t at = (uint32_t)old.slot[k] - 1;
+        const struct event_chunk *c = old.slot[k] ? chunk_of(s, at) : NULL;
         if (!c)
             continue; /* forgotten */
-        *ids_slot(s, c->brief[(old.slot[i] - 1) & (CHUNK - 1)].id_hash) = old.slot[i];
-        s->ids->count++;
+        size_t i = c->brief[at & (CHUNK - 1)].id_hash & (ix->cap - 1);
+        while (ix->slot[i] != 0)
+            i = (i + 1) & (ix->cap - 1);
+        ix->slot[i] = old.slot[k];
+        ix->count++;
     }
     free(old.slot);
 }
 
 static uint32_t ids_get(const struct session *s, uint64_t hash)
 {
-    return s->ids->cap ? *ids_slot(s, hash) : 0;
+    return s->ids->cap ? (uint32_t)*ids_slot(s, hash) : 0;
 }
 
 void event_index_id(struct session *s, struct event *e)
@@ -109,16 +115,15 @@ void event_index_id(struct session *s, struct event *e)
         return;
     if (s->ids->count + s->ids->count / 3 >= s->ids->cap)
         ids_enlarge(s);
-    uint32_t *slot = ids_slot(s, e->id_hash);
-    c->brief[e->index & (CHUNK - 1)].id_hash = e->id_hash;
+    uint64_t *slot = ids_slot(s, e->id_hash);
     if (*slot == 0) {
-        *slot = e->index + 1;
+        c->brief[e->index & (CHUNK - 1)].id_hash = (uint32_t)e->id_hash;
+        *slot = e->id_hash >> 32 << 32 | (e->index + 1);
         s->ids->count++;
         return;
     }
     /* Another event has the id: keep the chain, newest last. */
-    c->brief[e->index & (CHUNK - 1)].id_hash = 0;
-    uint32_t at = *slot - 1;
+    uint32_t at = (uint32_t)*slot - 1;
     for (;;) {
         struct event *other = event_at(s, at);
         if (!other)

@@ -291,7 +291,7 @@ struct event {
 };
 
 struct brief {
-    uint64_t id_hash;
+    uint32_t id_hash; /* low half; the index holds the high one */
     uint32_t stream;
     uint32_t ordinal;
     uint32_t digest; /* low half */

@@ -50,9 +50,10 @@ void session_absorb(struct session *s, struct session *from);
 void session_free(struct session *s);
 void session_peer(struct session *s, const struct exch *x);
 
-/* Ids of a session: slots hold an event's index + 1; its brief holds the hash. */
+/* Ids of a session. A slot holds the high half of an id's hash and, below it, the event's index +
+ * 1; the event's brief holds the low half. */
 struct id_index {
-    uint32_t *slot;
+    uint64_t *slot;
     size_t cap; /* 0 or a power of two */
     size_t count;
 };
