@@ -51,6 +51,8 @@ static void flow_free(struct flow *fl)
 /* What the chunk given out last borrowed from. */
 static void let_go(struct flows *f)
 {
+    if (!f->owned && !f->done)
+        return;
     if (f->done)
         flow_free(f->done);
     free(f->owned);
@@ -416,7 +418,10 @@ bool flows_next(struct flows *f, struct flow_chunk *ret)
     }
     const struct queued *q = &f->out.item[f->out.head++];
     take(f, q);
-    *ret = q->chunk;
+    if (q->chunk.kind == FLOW_SILENCE)
+        *ret = q->chunk;
+    else
+        memcpy(ret, &q->chunk, offsetof(struct flow_chunk, silence));
     return true;
 }
 

@@ -71,10 +71,10 @@ struct flow_chunk {
     struct piece piece;     /* FLOW_DATA */
     uint64_t gap_bytes;     /* FLOW_GAP; 0: unknown */
     uint64_t tcp_offset;    /* FLOW_ACK */
-    struct silence silence; /* FLOW_SILENCE */
     enum close_kind close;  /* FLOW_CLOSE */
     bool middlebox;         /* FLOW_CLOSE by an RST whose TTL or IP id does not fit its sender */
     bool idle;              /* FLOW_DONE because of a ceiling, not of its end */
+    struct silence silence; /* FLOW_SILENCE; else not set, nor is piece */
 };
 
 struct flows;

@@ -65,13 +65,21 @@ struct queued *half_emit(struct half *h, enum flow_chunk_kind kind, struct place
 
     GROW(q->item, q->count, q->cap);
     struct queued *made = &q->item[q->count++];
-    *made = (struct queued){ .chunk = { .kind = kind,
-                                        .conn = &fl->conn,
-                                        .user = &fl->user,
-                                        .side = h->side,
-                                        .oriented = fl->oriented,
-                                        .client_side = fl->client_side,
-                                        .at = at } };
+    made->owned = NULL;
+    made->done = NULL;
+    struct flow_chunk *c = &made->chunk; /* what belongs to other kinds is not touched: it is big */
+    c->kind = kind;
+    c->conn = &fl->conn;
+    c->user = &fl->user;
+    c->side = h->side;
+    c->oriented = fl->oriented;
+    c->client_side = fl->client_side;
+    c->at = at;
+    c->gap_bytes = 0;
+    c->tcp_offset = 0;
+    c->close = CLOSE_FIN;
+    c->middlebox = false;
+    c->idle = false;
     return made;
 }
 

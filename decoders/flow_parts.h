@@ -118,9 +118,9 @@ struct flow {
 
 /* Chunks made and not yet taken. */
 struct queued {
-    struct flow_chunk chunk;
     uint8_t *owned;    /* what the piece borrows from */
     struct flow *done; /* to be freed after FLOW_DONE */
+    struct flow_chunk chunk;
 };
 struct queue {
     struct queued *item;

@@ -18,11 +18,15 @@ static void window_time_add(struct half *h, int64_t until)
 
 void quiet_begin(struct half *h, struct place at)
 {
-    h->quiet = (struct silence){ .since = at, .in_flight = in_flight(h) };
+    h->quiet.since = at;
+    h->quiet.in_flight = in_flight(h);
+    h->quiet.retransmissions = 0;
+    h->quiet.probes = 0;
+    h->quiet.window_ns = 0;
+    h->quiet.window_closed = h->shut;
     h->repeat_at.time = 0;
     if (!h->shut)
         return;
-    h->quiet.window_closed = true;
     h->quiet.window_place = h->shut_at;
     h->shut_from = at.time;
 }
@@ -34,6 +38,10 @@ static void quiet_tell(struct half *h, struct place at, bool by_data)
     window_time_add(h, at.time);
     struct silence *s = &half_emit(h, FLOW_SILENCE, at)->chunk.silence;
     *s = h->quiet;
+    if (!s->window_closed)
+        s->window_place = (struct place){ 0 };
+    if (s->retransmissions == 0)
+        s->retransmission_place = (struct place){ 0 };
     s->until = at;
     s->ended_by_data = by_data;
 }
