@@ -87,11 +87,11 @@ static void check_ignored(struct rule_run *run, const struct session *s)
         if (!has(r, RF_IGNORED_CURSOR))
             continue;
         struct finding *f = on(run, r, PARTY_SERVER);
-        finding_message(
-            run, f,
-            "the server answers the cursor %s with its history from the first event on, as "
-            "if no cursor had been sent",
-            run_id(run, r->cursor));
+        finding_message(run, f,
+                        "the server answers the cursor %s %s, as if no cursor had been sent",
+                        run_id(run, r->cursor),
+                        r->as_fresh_stream ? "with the events of a listening stream"
+                                           : "with its history from the first event on");
         frame_request(run, f, r);
         frame_head(run, f, r);
         frame_event(run, f, s, r->cursor_event, "the cursor's event as it first came");

@@ -250,7 +250,9 @@ static void event_identify(struct session *s, struct event *e)
     }
     e->same_id = at;
     for (const struct event *o = event_at(s, at); o; o = event_at(s, o->next_same_id)) {
-        if (!same_content(o, e))
+        /* Empty priming events are all alike: outside a replay, two streams' are two events. */
+        bool other = e->priming && o->stream != e->stream && !s->leg[e->leg]->resumed;
+        if (!same_content(o, e) || other)
             continue;
         e->first = o->index;
         e->same_id = NONE;
@@ -412,6 +414,7 @@ void leg_event(struct session *s, struct exch *x, const struct record *rec)
     struct event *e = event_new(s, id_at + r->id.len);
 
     e->leg = l->index;
+    e->stream = l->stream;
     e->next_in_leg = e->same_id = e->next_same_id = e->new_id_of = e->track = NONE;
     event_fill(s, e, rec);
     e->msg = (struct message *)(void *)(e + 1);

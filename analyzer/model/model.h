@@ -406,6 +406,7 @@ struct resumption {
     unsigned faults; /* enum replay_fault */
     bool likely;     /* the verdict rests on a likely reading */
     bool content_unknown;
+    bool as_fresh_stream; /* RF_IGNORED_CURSOR: answered as a new listening stream */
     enum verdict verdict;
     uint32_t failed_at;     /* event at which it failed; NONE: at the head or before any */
     const char *reason[12]; /* rule ids, the deciding one first; NULL ends */

@@ -434,6 +434,39 @@ static void history_check(struct walk *w)
         fault_add(r, RF_IGNORED_CURSOR, "replay-ignored-cursor");
 }
 
+/* Does some id of the stream differ from this one by a number alone? */
+static bool made_alike(const struct session *s, const struct stream *st, struct slice id)
+{
+    struct id_number a;
+    struct id_number b;
+
+    for (uint32_t i = st->count; i-- > 0 && st->count - i < 16;) {
+        const struct event *e = st->order[i] == NONE ? NULL : event_at(s, st->order[i]);
+        if (e && e->id.len > 0 && id_pair(e->id, id, &a, &b))
+            return true;
+    }
+    return false;
+}
+
+/* The resumed leg of a request's stream carries ids of the make of a listening stream alone. */
+static void fresh_listening_check(struct walk *w)
+{
+    struct resumption *r = w->r;
+    const struct event *h = event_at(w->s, r->head);
+
+    if (!h || r->faults || w->known_count > 0 || h->first != h->index ||
+        w->st->kind != STREAM_POST || made_alike(w->s, w->st, h->id))
+        return;
+    for (uint32_t i = 0; i < w->s->stream_count; i++) {
+        const struct stream *st = w->s->stream[i];
+        if (st->kind != STREAM_STANDALONE || !made_alike(w->s, st, h->id))
+            continue;
+        fault_at(r, RF_IGNORED_CURSOR, "replay-ignored-cursor", h);
+        r->as_fresh_stream = true;
+        return;
+    }
+}
+
 static void expected_set(struct walk *w)
 {
     struct resumption *r = w->r;
@@ -481,6 +514,7 @@ void replay_walk(struct session *s, struct resumption *r)
     }
     known_missing(&w);
     history_check(&w);
+    fresh_listening_check(&w);
     expected_set(&w);
     replayed_count(&w);
     r->known_after = w.known_count;
