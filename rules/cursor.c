@@ -92,12 +92,13 @@ static const struct stream *reconnected_without(const struct session *s, const s
     }
     if (listening && waits_for_reconnect(s, listening, x->first.time))
         return listening;
-    /* A listening GET that never carried an id was the same reconnect before. */
-    if (listening && committed_id(s, listening, x->first.time))
-        return NULL;
-    if (listening && !post)
-        return NULL;
-    if (listening && s->leg[listening->leg[0]]->begin.time < s->leg[post->leg[0]]->begin.time)
+    if (!listening || !post)
+        return post;
+    /* A listening stream that is over is what this GET reopens, unless it was itself opened after
+     * the break: then it was the same reconnect before. One that is open needs no reopening. */
+    const struct leg *l = s->leg[stream_leg_before(s, listening, x->first.time)];
+    const struct leg *broken = s->leg[stream_leg_before(s, post, x->first.time)];
+    if (!leg_open_at(l, x->first.time) && l->begin.time < broken->end_at.time)
         return NULL;
     return post;
 }

@@ -172,6 +172,8 @@ static void check_empty(struct rule_run *run, const struct session *s)
         if (!has(r, RF_EMPTY))
             continue;
         const struct exch *x = s->exch[r->exch];
+        if (x->end_kind == END_FIN || x->end_kind == END_RST)
+            continue; /* cut before it could say anything */
         const char *open = outstanding_text(run, r);
         struct finding *f = on(run, r, PARTY_SERVER);
         f->severity = open ? SEV_ERROR : SEV_INFO;

@@ -413,7 +413,9 @@ static void row_empty(struct judge *j)
     }
     if (r->outstanding_count > 0) {
         fail(j, "replay-empty", RF_EMPTY,
-             "the leg ended without an event while a request was outstanding");
+             j->leg->end == END_FIN || j->leg->end == END_RST
+                 ? "the leg was cut before any event while a request was outstanding"
+                 : "the leg ended without an event while a request was outstanding");
         return;
     }
     if (carried_requests(j)) {
