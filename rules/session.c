@@ -973,7 +973,8 @@ static void storm_of(struct rule_run *run, const struct knock *item, size_t coun
     size_t most = 0;
 
     for (size_t lo = 0, hi = 0; hi < count; hi++) {
-        while (item[hi].x->first.time - item[lo].x->first.time > run->limit->storm_window)
+        while (lo < hi &&
+               item[hi].x->first.time - item[lo].x->first.time >= run->limit->storm_window)
             lo++;
         if (hi - lo + 1 <= limit)
             continue;
