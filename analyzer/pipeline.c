@@ -403,6 +403,8 @@ static void finish(struct pipeline *p)
 {
     struct flow_chunk chunk;
 
+    if (p->cut)
+        conns_set_truncated(p->conns);
     flows_finish(p->flows);
     while (flows_next(p->flows, &chunk))
         conns_feed(p->conns, &chunk);
