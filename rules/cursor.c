@@ -1,5 +1,6 @@
 /* cursor.c - RULES.md section 1: the cursor that the client claimed to have. */
 #include "rule.h"
+#include "sse.h"
 
 #define ABC (ERA_A | ERA_B | ERA_C)
 
@@ -239,6 +240,20 @@ static bool is_regressed(const struct resumption *r)
            !r->session->epoch;
 }
 
+/* Framing on which shipping parsers are known to lose events (FIELD-NOTES 1.5). */
+static const char *dialect_of(const struct session *s, const struct event *e)
+{
+    unsigned odd = s->leg[e->leg]->oddities | e->oddities;
+
+    if (odd & SSE_CR_ENDS)
+        return "; its lines end in a lone CR, which some clients do not take for a line end";
+    if (odd & SSE_NO_COLON)
+        return "; its stream has a line without a colon, on which some clients give up";
+    if (odd & SSE_BOM)
+        return "; its stream has a byte order mark where some clients lose a field to it";
+    return "";
+}
+
 static void lag_frames(struct rule_run *run, struct finding *f, const struct resumption *r,
                        const struct event *e)
 {
@@ -267,11 +282,11 @@ static void check_behind(struct rule_run *run, const struct session *s)
         if (stored)
             f->severity = SEV_ERROR;
         f->certainty = stored || e->acked.time ? CERTAINTY_PROVEN : CERTAINTY_LIKELY;
-        finding_message(run, f,
-                        "Last-Event-ID is %s, though %s had been completely delivered%s%s (%s)",
-                        run_id(run, r->cursor), run_id(run, e->id),
-                        e->acked.time ? ", acknowledged by the client's host" : "",
-                        stored ? ", and a newer id stored by the log" : "", break_number(r));
+        finding_message(
+            run, f, "Last-Event-ID is %s, though %s had been completely delivered%s%s (%s)%s",
+            run_id(run, r->cursor), run_id(run, e->id),
+            e->acked.time ? ", acknowledged by the client's host" : "",
+            stored ? ", and a newer id stored by the log" : "", break_number(r), dialect_of(s, e));
         lag_frames(run, f, r, e);
     }
 }

@@ -98,6 +98,40 @@ static void check_ignored(struct rule_run *run, const struct session *s)
     }
 }
 
+/* Progress that went on evenly skips values across this very break. */
+static bool progress_agrees(const struct resumption *r)
+{
+    const struct session *s = r->session;
+    const struct leg *l = s->leg[r->leg];
+
+    for (const struct event *e = leg_event_after(s, l, NONE); e;
+         e = leg_event_after(s, l, e->index)) {
+        for (uint32_t i = 0; i < e->msg_count; i++) {
+            const struct message *m = &e->msg[i];
+            if (m->across_break && m->step > 0 &&
+                m->progress - m->previous_progress > m->step * 1.5)
+                return true;
+        }
+    }
+    return false;
+}
+
+static const char *gap_rests_on(const struct resumption *r)
+{
+    bool seen = false;
+
+    for (uint32_t i = 0; i < r->missing_count; i++)
+        seen |= r->missing[i].event != NONE;
+    if (seen)
+        return "they were on the wire before";
+    if (r->previous_leg != NONE && r->missing_count == 1 &&
+        slice_eq(r->missing[0].id, r->session->leg[r->previous_leg]->tail_id))
+        return "the leg before was cut inside it";
+    return r->session->scheme == SCHEME_SPARSE
+               ? "one counter serves the session, and these numbers came on none of its streams"
+               : "the ids of each stream count by one";
+}
+
 static void missing_text(struct rule_run *run, const struct resumption *r, struct finding *f)
 {
     const char *list = "";
@@ -125,7 +159,8 @@ static void check_gap(struct rule_run *run, const struct session *s)
         if (!has(r, RF_GAP) || has(r, RF_SIGNALLED))
             continue;
         struct finding *f = on(run, r, PARTY_SERVER);
-        f->certainty = r->missing_proven ? CERTAINTY_PROVEN : CERTAINTY_LIKELY;
+        f->certainty =
+            r->missing_proven || progress_agrees(r) ? CERTAINTY_PROVEN : CERTAINTY_LIKELY;
         f->missing = r->missing;
         f->missing_count = r->missing_count;
         f->has_missing = true;
