@@ -255,6 +255,8 @@ static bool gap_by_scheme(struct walk *w, struct slice from, const struct event 
     if (unseen_between(w, &a, a.value + distance, false) == 0)
         return false;
     unseen_between(w, &a, a.value + distance, true);
+    /* Only before the head: the server began at the oldest event that it still had. */
+    w->r->from_buffer_head = e->index == w->r->head;
     w->r->missing_proven = true;
     fault_at(w->r, RF_GAP, "replay-gap", e);
     return true;
