@@ -87,11 +87,28 @@ static bool hides_response(const struct session *s, const struct leg *l)
     return false;
 }
 
-/* When the client ended the session itself. A session that was gone later may have been gone
- * already. */
+#define REFUSALS_SEEN 16
+
+/* The session was refused as gone in the end, so it may have been gone before that. */
+static bool session_expired(const struct session *s)
+{
+    unsigned tries = REFUSALS_SEEN;
+
+    for (uint32_t i = s->exch_count; i-- > 0 && tries > 0;) {
+        const struct exch *x = s->exch[i];
+        if (x->status < 400 || x->status >= 500)
+            continue;
+        if (session_refused(s, x))
+            return true;
+        tries--;
+    }
+    return false;
+}
+
+/* From when on the server may close streams, whatever they wait for. */
 static int64_t session_over(const struct session *s)
 {
-    if (s->gone.time)
+    if (session_expired(s))
         return INT64_MIN;
     for (uint32_t i = 0; s->deleted.time && i < s->exch_count; i++) {
         const struct exch *x = s->exch[i];
@@ -453,10 +470,12 @@ static void check_open_after(struct rule_run *run, const struct session *s)
     }
 }
 
-/* No response, nothing that belongs to a task (which may come on any stream), no redelivery. */
+/* No response, no redelivery, nothing of another stream, and nothing of a task (whose messages may
+ * come anywhere). */
 static const struct message *late_message(const struct event *e)
 {
-    if (e->first != e->index || e->new_id_of != NONE)
+    if (e->first != e->index || e->new_id_of != NONE ||
+        (e->marks & (EV_FOREIGN_SESSION | EV_REBOUND)))
         return NULL;
     for (uint32_t i = 0; i < e->msg_count; i++) {
         const struct message *m = &e->msg[i];
@@ -720,8 +739,8 @@ static void check_status(struct rule_run *run, const struct session *s)
             continue;
         struct finding *f = finding_add(run, s);
         finding_on_exch(run, f, x);
+        finding_fold(f, run_text(run, "%d", x->status));
         f->party = PARTY_SERVER;
-        f->subject = run_text(run, "%d", x->status);
         finding_message(run, f,
                         "text/event-stream with status %d: a reader by the standard fails the "
                         "connection and never reconnects",
@@ -742,8 +761,8 @@ static void whole_status(struct rule_run *run, const struct model *m)
             continue;
         struct finding *f = finding_add(run, n->session);
         finding_on_exch(run, f, x);
+        finding_fold(f, run_id(run, x->content_type));
         f->party = PARTY_SERVER;
-        f->subject = run_id(run, x->content_type);
         finding_message(run, f,
                         "the body is an event stream, the content type says %s: no client reads it "
                         "as one",
@@ -762,8 +781,8 @@ static void check_compressed(struct rule_run *run, const struct session *s)
         bool unknown = x->rflags & RECF_UNDECODABLE;
         struct finding *f = finding_add(run, s);
         finding_on_exch(run, f, x);
+        finding_fold(f, run_id(run, x->coding));
         f->party = PARTY_SERVER;
-        f->subject = run_id(run, x->coding);
         if (unknown)
             f->severity = SEV_ERROR;
         finding_message(run, f,
