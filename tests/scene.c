@@ -136,23 +136,23 @@ static bool time_word(const struct scene_word *w, char mark, int64_t *ret)
     return *end == '\0';
 }
 
-static void line_time(struct scene *sc, struct scene_line *l, int64_t *now)
+static void line_time(struct scene *sc, struct scene_line *l, int64_t now)
 {
     int64_t t;
 
-    l->time = *now + STEP;
+    l->time = now + STEP;
     if (l->count > 0 && time_word(&l->word[0], '@', &t)) {
         l->time = SCENE_START + t;
         l->timed = true;
     } else if (l->count > 0 && time_word(&l->word[0], '+', &t)) {
-        l->time = *now + t;
+        l->time = now + t;
         l->timed = true;
     }
     if (!l->timed)
         return;
     l->word++;
     l->count--;
-    if (l->time < *now)
+    if (l->time < now)
         scene_fault(sc, l, "goes back in time");
 }
 
@@ -182,7 +182,7 @@ static void add_line(struct scene *sc, struct slice text, unsigned number, int64
         return;
     l.word = arena_alloc(sc->arena, l.count * sizeof(word[0]));
     memcpy(l.word, word, l.count * sizeof(word[0]));
-    line_time(sc, &l, now);
+    line_time(sc, &l, *now);
     if (l.count == 0) {
         scene_fault(sc, &l, "a time, and nothing that happens then");
         return;

@@ -82,17 +82,13 @@
  *                                          says=TEXT: its message contains that; also=RULE;
  *                                          n=N: so many match
  *   forbid PATTERN [KEY=VALUE...]          no finding matches (fnmatch)
- *   allow PATTERN [KEY=VALUE...]           findings of severity error or warning that no `expect` or
- *                                          `allow` names fail the scene
- *   expect-undecidable RULE [says=TEXT]
- *   expect-resumption KEY=VALUE...         in order, all or none: cursor verdict head state
- *                                          expected did wire dispatch stored failed_at status
- *                                          missing=a,b outstanding=1,2 replayed reason=RULE
- *                                          (first) reasons=a,b (all of these)
- *   expect-session s1 KEY=VALUE...         id scheme policy revision events requests streams legs
- *                                          resumptions
- *   expect-count KEY=VALUE...              sessions streams legs events requests resumptions
- *                                          findings undecidable, of all
+ *   allow PATTERN [KEY=VALUE...]           findings of severity error or warning that no `expect`
+ * or `allow` names fail the scene expect-undecidable RULE [says=TEXT] expect-resumption
+ * KEY=VALUE...         in order, all or none: cursor verdict head state expected did wire dispatch
+ * stored failed_at status missing=a,b outstanding=1,2 replayed reason=RULE (first) reasons=a,b (all
+ * of these) expect-session s1 KEY=VALUE...         id scheme policy revision events requests
+ * streams legs resumptions expect-count KEY=VALUE...              sessions streams legs events
+ * requests resumptions findings undecidable, of all
  */
 #ifndef SCENE_H
 #define SCENE_H
@@ -137,6 +133,12 @@ struct scene_response {
     bool leg;
 };
 
+struct scene_end {
+    enum end_kind kind;
+    bool middlebox;
+    bool half; /* only the client's direction is closed */
+};
+
 /* Who carries out what a scene says: exchange.c, or a writer of captures. */
 struct scene_player {
     void *ctx;
@@ -149,9 +151,7 @@ struct scene_player {
     void (*silence)(void *ctx, struct scene_exchange *x, const struct silence *s);
     void (*gap)(void *ctx, struct scene_exchange *x, const struct rec_gap *gap, int64_t t);
     void (*note)(void *ctx, struct scene_exchange *x, const struct rec_note *note, int64_t t);
-    /* half: only the client's direction is closed */
-    void (*end)(void *ctx, struct scene_exchange *x, enum end_kind kind, bool middlebox, bool half,
-                int64_t t);
+    void (*end)(void *ctx, struct scene_exchange *x, const struct scene_end *end, int64_t t);
     void (*finish)(void *ctx, bool truncated, int64_t t);
 };
 

@@ -369,13 +369,13 @@ static const struct resumption *resumption_at(struct check *c, uint32_t n, uint3
     *ret_count = count;
     if (n >= count)
         return NULL;
-    const struct resumption **all = arena_alloc(c->sc->arena, count * sizeof(*all));
+    const struct resumption **all = arena_alloc(c->sc->arena, count * sizeof(struct resumption *));
     count = 0;
     for (uint32_t i = 0; i < m->session_count; i++) {
         for (uint32_t k = 0; k < m->session[i]->resumption_count; k++)
             all[count++] = m->session[i]->resumption[k];
     }
-    qsort(all, count, sizeof(*all), by_time);
+    qsort(all, count, sizeof(struct resumption *), by_time);
     return all[n];
 }
 

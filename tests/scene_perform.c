@@ -404,7 +404,8 @@ static void step_response(struct perform *p, struct scene_exchange *x)
     p->player->response(p->player->ctx, x, &r, p->time);
     if (!r.leg) {
         x->ended = true;
-        p->player->end(p->player->ctx, x, END_COMPLETE, false, false, p->time);
+        const struct scene_end end_facts = { .kind = END_COMPLETE };
+        p->player->end(p->player->ctx, x, &end_facts, p->time);
     }
     auto_ack(p, x);
 }
@@ -513,23 +514,22 @@ static void step_gap(struct perform *p, struct scene_exchange *x)
 
 static void step_end(struct perform *p, struct scene_exchange *x)
 {
-    enum end_kind kind = END_OPEN;
-    bool half = has_word(p->line, "half");
     struct slice verb = p->line->word[1].raw;
+    struct scene_end e = { .kind = END_GAP,
+                           .middlebox = has_word(p->line, "middlebox"),
+                           .half = has_word(p->line, "half") };
 
-    if (slice_eq(verb, SLICE_LIT("lost-end")))
-        kind = END_GAP;
     for (int k = END_COMPLETE; k < END_OPEN; k++) {
         if (slice_eq(verb, slice_str(end_kind_text((enum end_kind)k))))
-            kind = (enum end_kind)k;
+            e.kind = (enum end_kind)k;
     }
     if (x->ended) {
         fault(p, "has ended before", p->line->word[0].value);
         return;
     }
-    x->half |= half;
-    x->ended = !half;
-    p->player->end(p->player->ctx, x, kind, has_word(p->line, "middlebox"), half, p->time);
+    x->half |= e.half;
+    x->ended = !e.half;
+    p->player->end(p->player->ctx, x, &e, p->time);
 }
 
 static bool on_exchange(struct perform *p)

@@ -152,18 +152,17 @@ static void end_now(struct scene_exchange *x, const struct exchange_end_facts *f
     exchange_end(MOVE(o->x), facts, at);
 }
 
-static void play_end(void *ctx, struct scene_exchange *x, enum end_kind kind, bool middlebox,
-                     bool half, int64_t t)
+static void play_end(void *ctx, struct scene_exchange *x, const struct scene_end *end, int64_t t)
 {
     struct play *p = ctx;
     struct place at = place_at(p, t);
-    struct exchange_end_facts facts = { .kind = kind, .middlebox = middlebox };
+    struct exchange_end_facts facts = { .kind = end->kind, .middlebox = end->middlebox };
 
-    if (half) {
+    if (end->half) {
         x->half_at = at;
         return;
     }
-    if (x->half && kind != END_COMPLETE && kind != END_CLIENT_RST) {
+    if (x->half && end->kind != END_COMPLETE && end->kind != END_CLIENT_RST) {
         facts.kind = END_CLIENT_FIN;
         at = x->half_at;
     }
