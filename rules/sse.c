@@ -408,7 +408,8 @@ static void check_poll_abandoned(struct rule_run *run, const struct session *s)
 
 /* ---- after the response ---- */
 
-/* The last response of the stream; NULL: some request has none, or it came elsewhere. */
+/* The last response of the stream; NULL: some request has none or two, or it came elsewhere or
+ * from elsewhere. */
 static const struct event *last_response(const struct session *s, const struct stream *st)
 {
     const struct exch *x = s->exch[st->exch];
@@ -418,8 +419,10 @@ static const struct event *last_response(const struct session *s, const struct s
         const struct request *r = request_of(s, &x->msg[i]);
         if (!r && x->msg[i].kind != RPC_REQUEST)
             continue;
-        const struct event *e = r && r->response ? event_at(s, r->response->event) : NULL;
-        if (!e || s->leg[e->leg]->stream != st->index)
+        const struct event *e =
+            r && r->response && !r->duplicate ? event_at(s, r->response->event) : NULL;
+        if (!e || s->leg[e->leg]->stream != st->index ||
+            (e->marks & (EV_FOREIGN_SESSION | EV_REBOUND)))
             return NULL;
         if (!last || e->index > last->index)
             last = e;
