@@ -263,7 +263,7 @@ static void undecoded_finding(struct rule_run *run, const struct note *const *no
 
 static void whole_undecodable(struct rule_run *run, const struct model *m)
 {
-    const struct note **order = mem_alloc((m->note_count + 1) * sizeof(*order));
+    const struct note **order = mem_alloc((m->note_count + 1) * sizeof(const struct note *));
     size_t count = 0;
     size_t from = 0;
 
@@ -271,7 +271,7 @@ static void whole_undecodable(struct rule_run *run, const struct model *m)
         if (counts(&m->note[i]))
             order[count++] = &m->note[i];
     }
-    qsort(order, count, sizeof(*order), by_group);
+    qsort(order, count, sizeof(const struct note *), by_group);
     for (size_t i = 1; i <= count; i++) {
         if (i < count && order[i]->session == order[from]->session &&
             order[i]->kind == order[from]->kind)
