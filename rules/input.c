@@ -445,7 +445,7 @@ static const struct rule rules[] = {
                       "others.",
             .path = "A capture behind the TLS end needs no keys.",
             .known = "Playwright's recordHar keeps only bodies of streams that ended cleanly; "
-                     "Chrome's keeps events, not bytes; mitmproxy's leaves streamed bodies out [X].",
+                     "Chrome's keeps events, not bytes; mitmproxy's leaves streamed bodies out (executed).",
         },
         .whole = whole_undecodable,
     },
@@ -488,7 +488,7 @@ static const struct rule rules[] = {
             .client = "Test your parser with a body that ends at every byte.",
             .known = "Go SDK and the Java SDK's client dispatch a last event without its blank "
                      "line; eventsource-parser (TypeScript) discards it, as does httpx-sse, Python "
-                     "v1 [S].",
+                     "v1 (read in source).",
         },
         .check = check_tail,
     },

@@ -606,8 +606,8 @@ static const struct rule rules[] = {
                       "store between replicas; outlive the idle times of your clients.",
             .path = "Route by session id (affinity) when the servers do not share sessions.",
             .known = "Clients that read a 404 to a resume as the end of the session: Go SDK, C# "
-                     "SDK, rmcp [S]. Ruby server: a failed keep-alive write removes the whole "
-                     "session [S]. rmcp server: idle sessions end after 300 s [S].",
+                     "SDK, rmcp (read in source). Ruby server: a failed keep-alive write removes the whole "
+                     "session (read in source). rmcp server: idle sessions end after 300 s (read in source).",
         },
         .check = check_lost,
     },
@@ -641,7 +641,7 @@ static const struct rule rules[] = {
                       "you repeat them.",
             .server = "Let sessions live longer than the breaks of your clients.",
             .known = "mcp_dart and rmcp initialize again on a 404 and repeat the request by "
-                     "themselves [S].",
+                     "themselves (read in source).",
         },
         .check = check_recreated,
     },
@@ -698,7 +698,7 @@ static const struct rule rules[] = {
             .path = "In a chain of proxies look at the hop that gets the 404: behind it only errors "
                     "are seen.",
             .known = "TypeScript SDK clients never initialize again by themselves; Python SDK "
-                     "clients report \"Session terminated\" and stay so [S].",
+                     "clients report \"Session terminated\" and stay so (read in source).",
         },
         .whole = whole_used_after_404,
     },
@@ -782,7 +782,7 @@ static const struct rule rules[] = {
             .client = "Keep the value per stream; ignore fields that are not all digits.",
             .server = "Send retry before you close; choose a value that fits the work.",
             .known = "Go, Kotlin, C# and TypeScript SDK clients use the value; the Java SDK "
-                     "client reconnects at once [S].",
+                     "client reconnects at once (read in source).",
         },
         .check = check_retry,
     },
@@ -837,7 +837,7 @@ static const struct rule rules[] = {
                      "what it asked for.",
             .client = "Use exponential back-off with jitter and an upper bound.",
             .server = "Refuse with 429 and Retry-After.",
-            .known = "TypeScript [X] and Python [S] SDK clients reset their counter on every 200, so "
+            .known = "TypeScript (executed) and Python (read in source) SDK clients reset their counter on every 200, so "
                      "that 200 with an empty body loops without end, at the pace of retry or 1 s.",
         },
         .whole = whole_storm,
@@ -872,7 +872,7 @@ static const struct rule rules[] = {
                       "win.",
             .path = "Close the upstream side when the client's side closes.",
             .known = "One listening stream a session, 409 for the second: TypeScript, Python, Go "
-                     "and Swift SDK, mcp-lite, Ruby, @hono/mcp [S].",
+                     "and Swift SDK, mcp-lite, Ruby, @hono/mcp (read in source).",
         },
         .check = check_listen,
     },

@@ -533,7 +533,7 @@ static const struct rule rules[] = {
             .path = "Idle time-outs longer than the keep-alives' distance, and a reset when they "
                     "strike.",
             .known = "Distances as shipped: TypeScript and Python SDK, rmcp 15 s; Cloudflare 25 s; "
-                     "Ruby, @hono/mcp 30 s [S].",
+                     "Ruby, @hono/mcp 30 s (read in source).",
         },
         .check = check_stopped,
     },
@@ -577,7 +577,7 @@ static const struct rule rules[] = {
                      "a leg that has no regular keep-alives and on which something is awaited.",
             .blind = "What the server was doing.",
             .server = "Report progress on long calls.",
-            .known = "No keep-alives of their own: Go SDK; TypeScript SDK before July 2026 [S].",
+            .known = "No keep-alives of their own: Go SDK; TypeScript SDK before July 2026 (read in source).",
         },
         .check = check_silent,
     },
