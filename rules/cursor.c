@@ -652,7 +652,34 @@ static const struct rule rules[] = {
         .advice =
             "Client: keep the last id per stream until a newer one arrives, also when a resumed "
             "leg ends before it carried an id.",
-        .source = "MCP 2025-11-25, Transports > Resumability and Redelivery; WHATWG HTML 9.2.3",
+        .source = "MCP 2025-11-25, Transports > Resumability and Redelivery: to resume, the "
+                  "client should issue a GET that carries the last id it received. WHATWG HTML "
+                  "9.2.3: the header is sent whenever the last event ID is not empty",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |-- POST call 1 -------------------->|\n"
+                       "  |<------------------------- id: 5 ---|\n"
+                       "  |          (the leg is cut)          |\n"
+                       "  |-- GET, no Last-Event-ID ---------->|   5 was known\n"
+                       "  |<------- 200, a new empty stream ---|   call 1 never answered\n",
+            .needs = "The last whole event with an id that reached the client, how its leg ended "
+                     "(cut, or closed by the server), and the next GET of the session. A capture "
+                     "or a HAR will do; no log.",
+            .blind = "Which stream a GET without cursor is meant for. Where a listening stream "
+                     "waits to be reopened, the GET is taken for that; for the stream of a POST "
+                     "the finding is therefore likely, never proven. Legs that the client gave up "
+                     "itself do not count.",
+            .client = "Keep the cursor outside of the code that reads one response body, and seed "
+                      "every new leg with it: most clients that fail here forget the cursor when "
+                      "a resumed leg ends before its first id. Until that is fixed, pass the "
+                      "resumption token yourself.",
+            .server = "Send an id early on every resumed leg (a fresh priming event), so that "
+                      "forgetful clients have one again.",
+            .path = "If the header is there on the client's side of a proxy and missing on the "
+                    "server's, let the proxy pass Last-Event-ID on.",
+            .known = "typescript-sdk 1.32.2 and client 2.4.0 (v2), mcp-remote 0.15.1: at the "
+                     "second break (executed). go-sdk 3d6450f: likewise (read in source).",
+        },
         .check = check_dropped,
     },
     {
@@ -666,8 +693,30 @@ static const struct rule rules[] = {
                "duplicate effect.",
         .advice = "Client: store the id of an event together with its effect, and resume with the "
                   "newest stored id.",
-        .source =
-            "MCP 2025-11-25, Transports > Resumability: \"the ID of the last event it received\"",
+        .source = "MCP 2025-11-25, Transports > Resumability and Redelivery: the cursor is the "
+                  "last event id that the client received. Events are counted as received once "
+                  "their final blank line is (WHATWG HTML 9.2.6)",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |<--------------- id: 5 {message} ---|\n"
+                       "  |<--------------- id: 6 {message} ---|\n"
+                       "  |-- TCP: all acknowledged ---------->|\n"
+                       "  |          (the leg is cut)          |\n"
+                       "  |-- GET, Last-Event-ID: 5 ---------->|   6 was there\n"
+                       "  |<--------------- id: 6 {message} ---|   a second time\n",
+            .needs = "The event whole on the wire, and for a proof the acknowledgement of its "
+                     "last byte by the client's host before the break. With a dispatch log: the "
+                     "line that stores a newer id as the cursor.",
+            .blind = "Bytes that the host had acknowledged and the program had not read yet. "
+                     "Events of the last 200 ms before a reset, or behind a closed window, are "
+                     "therefore left out. With a log, an event that was read and not yet stored "
+                     "is no lag but a crash: see dispatch-uncommitted and dispatch-duplicated.",
+            .client = "Find what keeps the stored id behind: a callback that is awaited, a write "
+                      "that is batched, an id taken from the wrong leg. If the lag is wanted "
+                      "(cursor after effect), recognise repeated messages by event id and "
+                      "JSON-RPC id.",
+            .server = "Nothing: replaying from the cursor that was asked for is right.",
+        },
         .check = check_behind,
     },
     {
@@ -681,7 +730,28 @@ static const struct rule rules[] = {
         .advice =
             "Client: move the cursor at the blank line that ends an event, not before; discard "
             "an unterminated block at the end of a body.",
-        .source = "WHATWG HTML 9.2.6 (an unterminated block is discarded at the end of the stream)",
+        .source = "WHATWG HTML 9.2.6: at the end of the stream a pending block is discarded, so "
+                  "that its id is not committed; MCP 2025-11-25, Transports > Resumability and "
+                  "Redelivery: last event id received",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |<------- id: 5 {message} (whole) ---|\n"
+                       "  |<------------------- id: 6 {mess ---|   cut: no blank line\n"
+                       "  |-- GET, Last-Event-ID: 6 ---------->|\n"
+                       "  |<--------------- id: 7 {message} ---|   6 is lost\n",
+            .needs = "The end of the leg before the reconnect: the bytes after its last blank "
+                     "line, or an event sent after the client had closed. A HAR shows it only "
+                     "with a whole body.",
+            .blind = "A client that read the event on a connection which the recording does not "
+                     "hold.",
+            .client = "Look for a parser that flushes what it has at the end of the body: it "
+                      "takes half an event for a whole one, and stores its id. Discard that rest.",
+            .server = "If clients do it, send the terminating blank line in the same write as the "
+                      "event, which makes the cut rare. Replay cannot bring back what the client "
+                      "says it has.",
+            .known = "go-sdk 3d6450f and java-sdk 305e4cb (JDK client) take an unterminated last "
+                     "block as an event (read in source).",
+        },
         .check = check_ahead,
     },
     {
@@ -695,7 +765,25 @@ static const struct rule rules[] = {
         .advice =
             "Client: never replace a stored cursor by an older one; look for two writers of the "
             "cursor.",
-        .source = "MCP 2025-11-25, Transports > Resumability and Redelivery",
+        .source = "MCP 2025-11-25, Transports > Resumability and Redelivery: the cursor is the "
+                  "last id received, so it cannot become older while the stream lives",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |-- GET, Last-Event-ID: 8 ---------->|\n"
+                       "  |<--------------------------- ... ---|\n"
+                       "  |          (the leg is cut)          |\n"
+                       "  |-- GET, Last-Event-ID: 5 ---------->|   older than before\n"
+                       "  |<------------------- id: 6, 7, 8 ---|   all of it again\n",
+            .needs = "Two reconnects of one stream and the order of both cursors as they first "
+                     "came on the wire.",
+            .blind = "A client that goes back on purpose, to read something again. Silent where "
+                     "the ids have started again (event-id-epoch-reset) or where a cursor is not "
+                     "known from the wire.",
+            .client = "Look for two tasks that write the cursor of one stream, for a cursor "
+                      "restored from an old file, or for a retry that still holds the token of "
+                      "its first attempt. Write it only forward.",
+            .server = "Nothing is wrong in replaying; expect duplicates.",
+        },
         .check = check_regressed,
     },
     {
@@ -709,7 +797,24 @@ static const struct rule rules[] = {
         .why =
             "Every further break replays from the same place: duplicates grow with each reconnect.",
         .advice = "Client: take over the ids of resumed legs into the stored cursor.",
-        .source = "MCP 2025-11-25, Transports > Resumability and Redelivery",
+        .source = "MCP 2025-11-25, Transports > Resumability and Redelivery: the last id "
+                  "received, on whichever leg of the stream it was",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |-- GET, Last-Event-ID: 5 ---------->|\n"
+                       "  |<------------------ id: 6, id: 7 ---|   delivered\n"
+                       "  |          (the leg is cut)          |\n"
+                       "  |-- GET, Last-Event-ID: 5 ---------->|   still 5\n"
+                       "  |<------------------ id: 6, id: 7 ---|   a second time\n",
+            .needs = "A resumed leg that delivered newer ids, and the next reconnect of the "
+                     "stream with the same cursor. With a log: that a newer id had been stored.",
+            .blind = "Ids that arrived in the last 200 ms before a reset may not have been read "
+                     "and do not count.",
+            .client = "The ids of the resumed leg go into another variable than the one that the "
+                      "next reconnect reads. Make reading a leg and opening the next one share "
+                      "one cursor.",
+            .server = "Nothing: it replays what is asked for.",
+        },
         .check = check_frozen,
     },
     {
@@ -722,7 +827,29 @@ static const struct rule rules[] = {
         .why = "Nothing that the server answers to it can be trusted to be a continuation.",
         .advice = "Client: use only ids that were received on this session. Server: refuse unknown "
                   "cursors with an error that says so.",
-        .source = "MCP 2025-11-25, Transports > Resumability and Redelivery",
+        .source = "MCP 2025-11-25, Transports > Resumability and Redelivery: the cursor is an id "
+                  "that the client received from this server; what to answer an unknown one is "
+                  "left open (modelcontextprotocol#1939)",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |<------------------------- id: 1 ---|\n"
+                       "  |<------------------------- id: 2 ---|\n"
+                       "  |          (the leg is cut)          |\n"
+                       "  |-- GET, Last-Event-ID: 99 --------->|   never sent here\n"
+                       "  |<----------------------- 200 ... ---|   continues what?\n",
+            .needs = "Every earlier leg of the session whole in the recording, from its start on. "
+                     "Otherwise the rule says undecidable, with what is missing.",
+            .blind = "Ids given out before the recording began or on a connection that it lacks, "
+                     "and ids beyond --max-ids: these are undecidable. It cannot tell a client's "
+                     "mistake from an attack.",
+            .client = "Look for an id that was computed (counted on, parsed and put together "
+                      "again) or restored from an earlier run. Ids are opaque: send back only "
+                      "what came.",
+            .server = "Answer 400 and say that the event id is unknown; never start somewhere "
+                      "else instead. Check the range before using a number out of the header.",
+            .path = "A cache or balancer that answers with a stored stream can hand out ids of "
+                    "other connections.",
+        },
         .check = check_forged,
     },
     {
@@ -734,7 +861,27 @@ static const struct rule rules[] = {
         .summary = "The cursor belongs to another stream than the one that was broken.",
         .why = "The broken stream is not resumed: its events stay undelivered.",
         .advice = "Client: keep one cursor per stream, not one per transport.",
-        .source = "MCP 2025-11-25, Transports > Resumability (ids are cursors within one stream)",
+        .source = "MCP 2025-11-25, Transports > Resumability and Redelivery: ids are assigned per "
+                  "stream and act as a cursor within that stream",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |<-------------- stream A: id: a3 ---|\n"
+                       "  |<--- stream B: id: b9 {response} ---|\n"
+                       "  |         (stream A is cut)          |\n"
+                       "  |-- GET, Last-Event-ID: b9 --------->|   a3 was meant\n"
+                       "  |<------------------ 200, nothing ---|   A stays broken\n",
+            .needs = "Exactly one broken stream that waits for its reconnect, and a cursor that "
+                     "was given out on another stream, one that had been answered and closed.",
+            .blind = "What the client meant: a late reconnect of the finished stream looks the "
+                     "same, so the finding is likely. Where several streams are broken at once it "
+                     "is silent.",
+            .client = "A client with one lastEventId for all its streams does this whenever a "
+                      "POST stream ends after the last event of the listening stream. Keep a "
+                      "cursor for each stream.",
+            .server = "Answer with the stream that the cursor belongs to, and with nothing else.",
+            .known = "swift-sdk 6132fd4: one last event id for the whole transport, written by "
+                     "POST and GET streams (read in source).",
+        },
         .check = check_foreign_stream,
     },
     {
@@ -747,7 +894,26 @@ static const struct rule rules[] = {
         .why = "A server that honours it gives one session's messages to another.",
         .advice =
             "Client: bind cursors to their session. Server: look cursors up within the session.",
-        .source = "MCP 2025-11-25, Transports > Resumability (ids are unique within a session)",
+        .source = "MCP 2025-11-25, Transports > Resumability and Redelivery: an id is unique "
+                  "within its session only, so it means nothing in another",
+        .explain = {
+            .picture = "client                                 server\n"
+                       "  |<---- session S: id: 41 ---------------|\n"
+                       "  |-- GET, session T,                     |\n"
+                       "  |   Last-Event-ID: 41 ----------------->|   T never had 41\n"
+                       "  |<---- id: 42 --------------------------|   whose message is it?\n",
+            .needs = "Both sessions in the recording: the id as it came under one, and the "
+                     "reconnect under the other, with all earlier legs of that other session "
+                     "whole.",
+            .blind = "Two sessions that both use short numbers may hold the same id by accident; "
+                     "only ids that the asking session never had count. A session outside of the "
+                     "recording is not seen.",
+            .client = "Store the cursor under its session id, and look at processes that share a "
+                      "configuration or a cache folder: one of them reads the other's state.",
+            .server = "Look a cursor up inside the session of the request and refuse it (400) "
+                      "when it is not there. If it was honoured, treat it as a leak of data: see "
+                      "replay-foreign-session.",
+        },
         .check = check_foreign_session,
     },
     {
@@ -762,7 +928,26 @@ static const struct rule rules[] = {
             "taken for another event.",
         .advice =
             "Client: drop all cursors when a new session begins, and fail what was outstanding.",
-        .source = "MCP 2025-11-25, Transports > Session Management",
+        .source = "MCP 2025-11-25, Transports > Session Management: after 404 the client starts a "
+                  "new session without the old id; Resumability and Redelivery: ids are unique "
+                  "within a session",
+        .explain = {
+            .picture = "client                                 server\n"
+                       "  |<---- session S: id: 7 ----------------|\n"
+                       "  |-- POST initialize ------------------->|   S is gone\n"
+                       "  |<---- session T -----------------------|\n"
+                       "  |-- GET, session T,                     |\n"
+                       "  |   Last-Event-ID: 7 ------------------>|   7 is of S\n",
+            .needs = "The old session with the id, the initialize of the same client (address, "
+                     "clientInfo, credentials) that replaced it, and the reconnect under the new "
+                     "session id.",
+            .blind = "A server that moved the events of the old session into the new one on "
+                     "purpose. It is not told from one that did not.",
+            .client = "On a new session: forget every cursor, fail the requests of the old "
+                      "session, and let the application decide what to repeat.",
+            .server = "Refuse the cursor with 400 rather than reading it as a number of the new "
+                      "session.",
+        },
         .check = check_after_change,
     },
     {
@@ -775,7 +960,28 @@ static const struct rule rules[] = {
             "The stream that the cursor belongs to still has an open leg when the GET starts.",
         .why = "Two legs of one stream are open: events may come twice, or be split between them.",
         .advice = "Client: close the old leg before resuming, or wait for its end.",
-        .source = "MCP 2025-11-25, Transports > Multiple Connections; modelcontextprotocol#1847",
+        .source = "MCP 2025-11-25, Transports > Multiple Connections (each message on one stream "
+                  "only); modelcontextprotocol#1847: several streams, not several connections to "
+                  "one stream",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |<--------- id: 5 (leg 1 is open) ---|\n"
+                       "  |-- GET, Last-Event-ID: 5 ---------->|   leg 2\n"
+                       "  |<------------------ leg 1: id: 6 ---|\n"
+                       "  |<------------------ leg 2: id: 6 ---|   twice, or only one of them\n",
+            .needs = "Packets: the old leg must still carry bytes more than a second after the "
+                     "GET. A HAR has no such times, the rule is silent there.",
+            .blind = "A client that reconnects because it believes the old leg dead, while the "
+                     "server's bytes are still on their way. A leg on which nothing comes any "
+                     "more is not counted as open.",
+            .client = "Abort the old response body before the GET, also after a time-out of your "
+                      "own. If you reconnect on silence, use keep-alives to tell silence from "
+                      "death.",
+            .server = "Decide which leg wins: end the old one (usual), or refuse the new one with "
+                      "409. Do not write to both.",
+            .path = "If the client had closed the old leg and the server never learned of it, a "
+                    "proxy keeps it open: pass the close on.",
+        },
         .check = check_live,
     },
     {
@@ -789,7 +995,21 @@ static const struct rule rules[] = {
                "refuse the request for it.",
         .advice =
             "Client: send Last-Event-ID on the GET that resumes a stream, and on nothing else.",
-        .source = "MCP 2025-11-25, Transports > Resumability: resumption is always via GET",
+        .source = "MCP 2025-11-25, Transports > Resumability and Redelivery: resumption is always "
+                  "by GET, also of a stream that a POST began",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |<------------------------- id: 5 ---|\n"
+                       "  |-- POST call 2, Last-Event-ID: 5 -->|   means nothing here\n"
+                       "  |<-------------------- 200 or 400 ---|\n"
+                       "  |-- GET, no Last-Event-ID ---------->|   often seen with it\n",
+            .needs = "The headers of a POST of a revision that has resumption.",
+            .blind = "Nothing: the header is there or not. Repetitions are counted, not listed.",
+            .client = "Set the header in the code that reopens a stream, not in the headers "
+                      "common to all requests. Check that the reconnecting GET has it.",
+            .server = "Ignore it. go-sdk refuses such a POST with 400, which then loses the "
+                      "request itself.",
+        },
         .check = check_on_post,
     },
     {
@@ -804,8 +1024,24 @@ static const struct rule rules[] = {
                "gave "
                "up.",
         .advice = "Client: an empty id field empties the cursor; send no Last-Event-ID afterwards.",
-        .source =
-            "WHATWG HTML 9.2.6 (an empty id sets the last event ID to the empty string), 9.2.3",
+        .source = "WHATWG HTML 9.2.6: an empty id field sets the last event ID to the empty "
+                  "string; 9.2.3: with an empty one no header is sent",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |<--------------- id: 5 {message} ---|\n"
+                       "  |<------------------- id: (empty) ---|   forget 5\n"
+                       "  |          (the leg is cut)          |\n"
+                       "  |-- GET, Last-Event-ID: 5 ---------->|   no header was due\n",
+            .needs = "An event whose id field is empty, whole on the leg before, and the "
+                     "reconnect after it.",
+            .blind = "Whether the server meant it: an empty id field also comes from a server "
+                     "that has no id to give. Several clients ignore empty ids by design.",
+            .client = "Treat an empty id field as a value: store the empty string, and send no "
+                      "header.",
+            .server = "Do not write \"id:\" where you have no id: leave the line out.",
+            .known = "typescript-sdk 3924de9, python-sdk 57394b0 and csharp-sdk 609499b keep the "
+                     "last id that was not empty (read in source).",
+        },
         .check = check_not_reset,
     },
     {
@@ -819,7 +1055,27 @@ static const struct rule rules[] = {
         .why = "A parser that moves the cursor only on events with data re-reads what it had; "
                "otherwise harmless.",
         .advice = "Client: commit the id at the blank line, whether or not there was data.",
-        .source = "WHATWG HTML 9.2.6 (dispatch, step 1); FIELD: parsers differ on id-only blocks",
+        .source = "WHATWG HTML 9.2.6, dispatch, step 1: the id is committed at the blank line, "
+                  "before the data are looked at. Field: parsers differ on blocks without data",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |<--------------- id: 5 {message} ---|\n"
+                       "  |<------------- id: 6 and no data ---|   commits 6\n"
+                       "  |          (the leg is cut)          |\n"
+                       "  |-- GET, Last-Event-ID: 5 ---------->|   6 was passed over\n",
+            .needs = "An event with an id and empty or no data as the last of the leg, delivered "
+                     "whole, and the reconnect.",
+            .blind = "Whether the client chose it: some move the cursor only with messages. "
+                     "Nothing is lost by it; the server sends the empty event again.",
+            .client = "Take over the id of every block that ends with a blank line, data or not. "
+                      "With a parser library that hides blocks without data there is nothing to "
+                      "take: send \"data:\" in priming events instead.",
+            .server = "Give a priming event an empty data line (\"data:\"), not an id alone: more "
+                      "parsers pass it on.",
+            .known = "eventsource-parser 3.1.1, so typescript-sdk and mcp-remote 0.15.1: a block "
+                     "without data is never seen (executed). java-sdk 305e4cb: neither that nor "
+                     "\"data:\" without a blank behind it (read in source).",
+        },
         .check = check_not_advanced,
     },
     {
@@ -832,7 +1088,27 @@ static const struct rule rules[] = {
         .why = "A server that compares bytes does not find the event.",
         .advice =
             "Client: send the id's bytes unchanged (UTF-8). Server: use ids of visible ASCII.",
-        .source = "WHATWG HTML 9.2.3, 9.2.4; RFC 9110 5.5; whatwg/html#689, #7363",
+        .source = "WHATWG HTML 9.2.3 (the header is the id, UTF-8 encoded), 9.2.4; RFC 9110 5.5 "
+                  "(outer blanks are no part of a field value), 5.3 (one line only); "
+                  "whatwg/html#689, #7363",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |<--------------------- id: a%2Fb ---|\n"
+                       "  |          (the leg is cut)          |\n"
+                       "  |-- GET, Last-Event-ID: a/b -------->|   other bytes\n"
+                       "  |<--------- 400, unknown event id ---|\n",
+            .needs = "The id as it came and the header as it went, both as bytes. A HAR that "
+                     "normalises headers may hide it.",
+            .blind = "Which side of a proxy changed the header, unless both sides are captured. "
+                     "Only trimming, percent and Latin-1 conversions are tried.",
+            .client = "Send the bytes of the id as they came, UTF-8, once, and no header at all "
+                      "when there is no id.",
+            .server = "Use ids of visible ASCII without blanks, percent signs or quotes, shorter "
+                      "than 4 KiB: then no client and no proxy can change them.",
+            .path = "Do not decode, trim or join Last-Event-ID.",
+            .known = "go-sdk 3d6450f and java-sdk 305e4cb trim white space off the id (read in "
+                     "source).",
+        },
         .check = check_mangled,
     },
     {
@@ -844,7 +1120,23 @@ static const struct rule rules[] = {
         .summary = "Last-Event-ID in an exchange of a revision that has no resumption.",
         .why = "The server ignores it: a broken stream is a lost request.",
         .advice = "Client: issue the request again under a new id, if that is safe.",
-        .source = "MCP 2026-07-28, Streamable HTTP > Earlier Revisions; changelog, major 9",
+        .source = "MCP 2026-07-28, Transports > Streamable HTTP (streams cannot be resumed by "
+                  "Last-Event-ID; it should be ignored) and changelog, major change 9",
+        .explain = {
+            .picture = "client                                    server\n"
+                       "  |-- POST tools/call,                       |\n"
+                       "  |   MCP-Protocol-Version: 2026-07-28 ----->|\n"
+                       "  |<------------------------- progress ------|   cut\n"
+                       "  |-- GET, Last-Event-ID: 5 ---------------->|   has no meaning there\n"
+                       "  |<------------------------- 405 -----------|   the call is lost\n",
+            .needs = "A Last-Event-ID header in an exchange that is governed by 2026-07-28 (its "
+                     "version header or _meta says so).",
+            .blind = "A client of both eras that asks an older server: the revision is decided "
+                     "for each exchange, but a GET that names none is judged by its neighbours.",
+            .client = "After a cut stream issue the call again as a new request with a new id, if "
+                      "repeating it is safe. For work that must survive a cut use tasks.",
+            .server = "Ignore the header; answer a GET with 405.",
+        },
         .check = check_removed,
     },
 };
