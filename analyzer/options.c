@@ -390,7 +390,6 @@ enum options_result options_parse(int argc, char *const *argv, struct options *r
         .argv = argv,
         .profiles = PROFILE_DIVERGENCE,
         .fail_on = SEV_ERROR,
-        .jobs = 1,
     };
     result = read_options(&p, argc, argv, command ? 1 : 0);
     if (result == OPTIONS_GO) {

@@ -69,7 +69,7 @@ struct options {
     const char *filter;
     int fail_on; /* enum severity; past SEV_ERROR: never */
     bool fail_on_undecidable;
-    unsigned jobs;
+    unsigned jobs; /* threads; 0: as many as there are cores for them */
     enum when color;
     enum when progress;
     bool show_payload;

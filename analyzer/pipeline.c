@@ -3,9 +3,11 @@
 
 #include "conn.h"
 #include "plain.h"
+#include "record_queue.h"
 #include "source.h"
 
 #include <inttypes.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -21,6 +23,7 @@ struct pipeline {
     struct audit *audit;
     FILE *err;
     struct keylog *keys;
+    struct record_queue *queue; /* to the thread of the model; NULL: there is none */
     struct exchanges *exchanges;
     struct conns *conns;
     struct flows *flows;
@@ -410,6 +413,7 @@ static void finish(struct pipeline *p)
         conns_feed(p->conns, &chunk);
     conns_finish(p->conns, p->end, p->cut);
     p->audit->other_connections = conns_other(p->conns);
+    record_queue_free(MOVE(p->queue));
     model_finish(p->audit->model, p->cut);
 }
 
@@ -418,6 +422,16 @@ static void finish(struct pipeline *p)
 static void put_record(void *ctx, const struct record *rec)
 {
     model_feed(ctx, rec);
+}
+
+/* How many threads are worth having. */
+static unsigned jobs_of(const struct options *opt)
+{
+    cpu_set_t cpus;
+
+    if (opt->jobs > 0)
+        return opt->jobs;
+    return sched_getaffinity(0, sizeof(cpus), &cpus) == 0 ? (unsigned)CPU_COUNT(&cpus) : 1;
 }
 
 static struct model *new_model(const struct options *opt, const struct dispatch_log *log)
@@ -437,8 +451,12 @@ static void pipeline_start(struct pipeline *p)
     struct audit *a = p->audit;
 
     a->model = new_model(a->opt, a->log);
-    p->exchanges =
-        exchanges_new((struct record_sink){ put_record, a->model }, &exchange_limits_default);
+    struct record_sink sink = { put_record, a->model };
+    if (jobs_of(a->opt) > 1)
+        p->queue = record_queue_new(sink);
+    if (p->queue)
+        sink = record_queue_sink(p->queue);
+    p->exchanges = exchanges_new(sink, &exchange_limits_default);
     if (a->log->file_count > 0)
         exchanges_want_digests(p->exchanges, a->log->wants_sha256);
     p->conns = conns_new(p->exchanges, p->keys);
