@@ -277,7 +277,8 @@ static bool read_policy(struct policy *p, struct slice text)
     static const char *const names[] = { "rules", "thresholds", "suppress", NULL };
     json_error_t e;
 
-    p->root = json_loadb((const char *)text.ptr, text.len, JSON_REJECT_DUPLICATES, &e);
+    p->root =
+        json_loadb(text.ptr ? (const char *)text.ptr : "", text.len, JSON_REJECT_DUPLICATES, &e);
     if (!p->root)
         return bad(p, "line %d: %s", e.line, e.text);
     redact_digest(text, 64, p->sha256);
