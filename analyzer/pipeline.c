@@ -166,6 +166,7 @@ static void read_log(struct pipeline *p, struct audit_input *about, struct input
         return;
     }
     span_of_log(log, entries, about);
+    about->packets = log->count - entries;
     tell_form(p, about);
     tell_faults(p, about, faults);
 }

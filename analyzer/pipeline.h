@@ -24,7 +24,7 @@ struct audit_input {
     enum input_kind kind; /* INPUT_UNKNOWN, INPUT_EMPTY: not used */
     char sha256[65];      /* empty: the file could not be opened */
     uint64_t bytes;
-    uint64_t packets; /* captures; HAR: entries */
+    uint64_t packets; /* captures; HAR and dispatch log: entries */
     int64_t first_time;
     int64_t last_time; /* 0: no time in it */
     enum input_status status;

@@ -84,7 +84,7 @@ static void put_input(struct writer *w, const struct audit_input *in)
         json_text(&w->j, "sha256", in->sha256);
         json_u64(&w->j, "bytes", in->bytes);
     }
-    if (counts || in->kind == INPUT_HAR)
+    if (counts || in->kind == INPUT_HAR || in->kind == INPUT_DISPATCH_LOG)
         json_u64(&w->j, counts ? "packets" : "entries", in->packets);
     json_time(&w->j, "first_ts", in->first_time);
     json_time(&w->j, "last_ts", in->last_time);

@@ -3,10 +3,12 @@
 #include "report.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 struct writer {
     struct page p;
     const struct report *r;
+    bool base_names; /* of the inputs are enough */
 };
 
 static const char *clean(const struct writer *w, struct slice s)
@@ -52,7 +54,7 @@ static const char *size_of_input(const struct writer *w, const struct audit_inpu
 
     if (in->kind == INPUT_PCAP || in->kind == INPUT_PCAPNG)
         return page_count(p, in->packets, "packet");
-    if (in->kind == INPUT_HAR)
+    if (in->kind == INPUT_HAR || in->kind == INPUT_DISPATCH_LOG)
         return in->packets == 1 ? "1 entry"
                                 : arena_printf(p->arena, "%" PRIu64 " entries", in->packets);
     return in->sha256[0] ? page_count(p, in->bytes, "byte") : "";
@@ -63,7 +65,7 @@ static void inputs(struct writer *w)
     const struct audit *a = w->r->audit;
 
     title(w, "Inputs");
-    page_table_start(&w->p, 5);
+    page_table_start(&w->p, 6);
     for (uint32_t i = 0; i < a->input_count; i++) {
         const struct audit_input *in = &a->input[i];
         bool known = in->kind != INPUT_UNKNOWN && in->kind != INPUT_EMPTY;
@@ -71,6 +73,7 @@ static void inputs(struct writer *w)
         page_cell(&w->p, INK_PLAIN, known ? input_kind_text(in->kind) : "?");
         page_cell(&w->p, INK_PLAIN, size_of_input(w, in));
         page_cell(&w->p, INK_PLAIN, page_time(&w->p, in->first_time));
+        page_cell(&w->p, INK_PLAIN, page_time(&w->p, in->last_time));
         page_cell(&w->p, in->status == INPUT_COMPLETE ? INK_PLAIN : INK_RED,
                   in->status == INPUT_UNREAD ? "not read" : input_status_text(in->status));
     }
@@ -231,36 +234,106 @@ static void resumptions(struct writer *w)
 
 /* ---- findings ---- */
 
-static void look_at(struct writer *w, const struct finding *f)
+static const char *base_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+/* Base names, where these tell the inputs apart. */
+static const char *path_of(const struct writer *w, uint32_t input)
 {
     const struct audit *a = w->r->audit;
+    const char *path = input < a->input_count ? a->input[input].path : "?";
+
+    return w->base_names ? base_of(path) : path;
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool base_names_differ(const struct audit *a)
+{
+    const char **name = mem_alloc((a->input_count + 1) * sizeof(const char *));
+    bool differ = true;
+
+    for (uint32_t i = 0; i < a->input_count; i++)
+        name[i] = base_of(a->input[i].path);
+    qsort(name, a->input_count, sizeof(const char *), compare_texts);
+    for (uint32_t i = 1; i < a->input_count; i++)
+        differ = differ && strcmp(name[i - 1], name[i]) != 0;
+    free(name);
+    return differ;
+}
+
+static int compare_frames(const void *va, const void *vb)
+{
+    const uint32_t *a = va;
+    const uint32_t *b = vb;
+
+    return (*a > *b) - (*a < *b);
+}
+
+/* Wireshark's display filter for all frames of one input. */
+static void filter_line(struct writer *w, const struct finding *f, uint32_t input)
+{
+    uint32_t *frame = arena_alloc(w->p.arena, f->evidence_count * sizeof(*frame));
+    const char *list = "";
+    size_t count = 0;
+    size_t different = 0;
 
     for (uint32_t i = 0; i < f->evidence_count; i++) {
+        if (f->evidence[i].at.input == input)
+            frame[count++] = f->evidence[i].at.frame;
+    }
+    qsort(frame, count, sizeof(*frame), compare_frames);
+    for (size_t i = 0; i < count; i++) {
+        if (i == 0 || frame[i] != frame[i - 1])
+            list = arena_printf(w->p.arena, "%s%s%u", list, different++ > 0 ? ", " : "", frame[i]);
+    }
+    page_words(&w->p, "  filter  ",
+               different == 1 ? arena_printf(w->p.arena, "frame.number == %s", list)
+                              : arena_printf(w->p.arena, "frame.number in {%s}", list));
+}
+
+static bool seen_before(const struct finding *f, uint32_t i)
+{
+    for (uint32_t k = 0; k < i; k++) {
+        if (f->evidence[k].at.input == f->evidence[i].at.input)
+            return true;
+    }
+    return false;
+}
+
+static void look_at(struct writer *w, const struct finding *f)
+{
+    for (uint32_t i = 0; i < f->evidence_count; i++) {
         const struct evidence *e = &f->evidence[i];
-        const char *path = e->at.input < a->input_count ? a->input[e->at.input].path : "?";
         bool har = report_is_har(w->r, e->at);
-        const char *filter =
-            har ? "" : arena_printf(w->p.arena, "  [frame.number == %u]", e->at.frame);
 
         page_words(&w->p, i == 0 ? "  look    " : "          ",
-                   arena_printf(w->p.arena, "%s%s%u %s: %s%s", path, har ? " entry " : ":",
-                                e->at.frame, page_time(&w->p, e->at.time), e->what, filter));
+                   arena_printf(w->p.arena, "%s%s%u %s %s", path_of(w, e->at.input),
+                                har ? " entry " : ":", e->at.frame, page_time(&w->p, e->at.time),
+                                e->what));
+    }
+    for (uint32_t i = 0; i < f->evidence_count; i++) {
+        if (!report_is_har(w->r, f->evidence[i].at) && !seen_before(f, i))
+            filter_line(w, f, f->evidence[i].at.input);
     }
 }
 
 static void log_lines(struct writer *w, const struct finding *f)
 {
     const struct dispatch_log *log = w->r->model->log;
-    const struct audit *a = w->r->audit;
 
     for (uint32_t i = 0; log && i < f->log_count; i++) {
         const struct log_entry *e = &log->entry[f->log[i].entry];
-        uint32_t input = log->file[e->file].input;
-
         page_words(&w->p, i == 0 ? "  log     " : "          ",
-                   arena_printf(w->p.arena, "%s:%u: %s",
-                                input < a->input_count ? a->input[input].path : "?", e->line,
-                                f->log[i].what));
+                   arena_printf(w->p.arena, "%s:%u %s", path_of(w, log->file[e->file].input),
+                                e->line, f->log[i].what));
     }
 }
 
@@ -383,6 +456,7 @@ void report_text(const struct report *r, FILE *to, bool color)
         .p = { .to = to, .color = color, .redact = r->redact, .arena = arena },
     };
 
+    w.base_names = base_names_differ(r->audit);
     fprintf(to, "sseaudit %s, profile %s: ", SSEAUDIT_VERSION, profiles_text(r->opt->profiles));
     counts(&w);
     left_out(&w);

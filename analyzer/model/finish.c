@@ -138,7 +138,8 @@ static void sessions_sort(struct model *m)
         m->session[n++] = s;
     }
     m->session_count = n;
-    qsort(m->session, n, sizeof(struct session *), by_first_seen);
+    if (n > 0)
+        qsort(m->session, n, sizeof(struct session *), by_first_seen);
     for (uint32_t i = 0; i < n; i++) {
         m->session[i]->index = i;
         snprintf(m->session[i]->name, sizeof(m->session[i]->name), "s%u", i + 1);

@@ -489,8 +489,10 @@ bool event_delivered(const struct session *s, const struct event *e)
 
 void leg_silence(struct leg *l, const struct silence *sil)
 {
-    if (l->silence_count >= SILENCES_MAX)
+    if (l->silence_count >= SILENCES_MAX) { /* the last one, before the end, counts most */
+        l->silence[SILENCES_MAX - 1] = *sil;
         return;
+    }
     GROW(l->silence, l->silence_count, l->silence_cap);
     l->silence[l->silence_count++] = *sil;
 }

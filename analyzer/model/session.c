@@ -361,6 +361,12 @@ void session_absorb(struct session *s, struct session *from)
         s->first = from->first;
     s->counted_events += from->counted_events;
     s->starts_late |= from->starts_late;
+    /* What is left of it is empty chunks and arrays, whose contents live on in s. */
+    for (uint32_t i = 0; i < (from->event_count + CHUNK - 1) >> CHUNK_BITS; i++) {
+        if (from->chunk[i])
+            free(from->chunk[i]->full);
+        free(from->chunk[i]);
+    }
     from->event_count = from->leg_count = from->stream_count = from->exch_count = 0;
     from->counted_events = 0;
 }
