@@ -107,7 +107,7 @@ static void test_defaults(void **state)
     assert_false(p.opt.fail_on_undecidable);
     assert_false(p.opt.reveal);
     assert_false(p.opt.show_payload);
-    assert_int_equal(p.opt.jobs, 1);
+    assert_int_equal(p.opt.jobs, 0); /* as many as there are cores */
     done(&p);
 }
 
