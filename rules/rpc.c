@@ -674,7 +674,8 @@ static const struct rule rules[] = {
         .advice = "Sender: use strings or integers as ids.",
         .source = "MCP, Base Protocol > Requests (string or integer, MUST NOT be null); " JSONRPC "4",
         .explain = {
-            .picture = "client -> server   {\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"tools/call\"}\n"
+            .picture = "client -> server   "
+                       "{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"tools/call\"}\n"
                        "server -> client   which request is this the answer to?\n",
             .needs = "The message.",
             .blind = "1.0 is an integer to some readers: reported as likely only.",
@@ -689,7 +690,8 @@ static const struct rule rules[] = {
         .severity = SEV_ERROR,
         .profile = PROFILE_CONFORMANCE,
         .needs = NEED_H,
-        .summary = "A message with a result and an error, or with neither method, result nor error.",
+        .summary = "A message with a result and an error, or with neither method, result nor "
+                   "error.",
         .why = "Readers disagree on what it is: one takes it for a success, another for a failure, "
                "a third drops it and the request is never answered.",
         .advice = "Sender: exactly one of method, result and error. Leave out what is null.",
@@ -773,7 +775,8 @@ static const struct rule rules[] = {
         .source = JSONRPC "5.1; MCP, Base Protocol > Responses",
         .explain = {
             .picture = "server -> client   {\"id\":3,\"error\":\"not found\"}            a text\n"
-                       "                   {\"id\":3,\"error\":{\"code\":\"E_IO\"}}     no integer\n",
+                       "                   {\"id\":3,\"error\":{\"code\":\"E_IO\"}}     no "
+                       "integer\n",
             .needs = "The response.",
             .blind = "Plain JSON in a refusal (4xx, 5xx) is no JSON-RPC error and not meant.",
             .client = "Settle the request as failed even when the error does not validate.",
@@ -798,7 +801,7 @@ static const struct rule rules[] = {
             .blind = "Whether the client validates.",
             .client = "Accept both, absent and null.",
             .server = "Where the request's id is known, give it back.",
-            .known = "The TypeScript and Go SDK servers write null.",
+            .known = "The TypeScript and Go SDK servers write null (read in source).",
         },
         .check = check_null_id,
     },
@@ -815,7 +818,8 @@ static const struct rule rules[] = {
         .explain = {
             .picture = "client -> server   POST [{...},{...}]   legal in 2025-03-26 only\n",
             .needs = "The negotiated revision, and the body.",
-            .blind = "Nothing is said where the revision is not known. Arrays in events: sse-batch.",
+            .blind = "Nothing is said where the revision is not known. Arrays in events: "
+                     "sse-batch.",
             .client = "Send the messages one by one; HTTP/2 makes that cheap.",
             .server = "Refuse with 400, so that the client does not wait.",
         },
@@ -830,9 +834,11 @@ static const struct rule rules[] = {
         .summary = "Responses together with requests or notifications in one posted array.",
         .why = "The reply of the server has two forms, 202 or a stream, and cannot have both.",
         .advice = "Client: post responses apart from requests and notifications.",
-        .source = "MCP 2025-03-26, Transports > Sending Messages (an array of the one or the other)",
+        .source = "MCP 2025-03-26, Transports > Sending Messages (an array of the one or the "
+                  "other)",
         .explain = {
-            .picture = "client -> server   POST [{\"id\":1,\"result\":{}},{\"id\":2,\"method\":...}]\n",
+            .picture = "client -> server   POST "
+                       "[{\"id\":1,\"result\":{}},{\"id\":2,\"method\":...}]\n",
             .needs = "The body of the POST.",
             .blind = "In revisions without batches the array itself is the fault.",
             .client = "Two POSTs.",
@@ -954,7 +960,8 @@ static const struct rule rules[] = {
                "a break it is replayed on the wrong stream.",
         .advice = "Server: send progress on the stream of the request that it is about.",
         .source = "MCP 2025-03-26 to 2025-11-25, Transports (messages SHOULD relate to the "
-                  "originating request; those of a GET stream SHOULD be unrelated); 2026-07-28: MUST",
+                  "originating request; those of a GET stream SHOULD be unrelated); 2026-07-28: "
+                  "MUST",
         .explain = {
             .picture = "client                      server\n"
                        "  |-- POST id 1, token \"p\" ->|\n"

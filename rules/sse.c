@@ -829,8 +829,7 @@ static const struct rule rules[] = {
                       "again only if that is safe).",
             .server = "Write the priming event before the handler runs, so that it is on the wire "
                       "even when the handler takes long.",
-            .known = "Primed by the TypeScript, Python, Go, C#, Kotlin and Dart SDK servers when an "
-                     "event store is set; the Ruby and PHP SDK servers send no ids at all.",
+            .known = "mcp-go and @hono/mcp number their events and do not prime (read in source).",
         },
         .check = check_priming_missing,
     },
@@ -854,8 +853,8 @@ static const struct rule rules[] = {
             .blind = "Whether this client really fails: some older ones skip empty data.",
             .client = "Skip events whose data is empty before parsing; keep their id.",
             .server = "Ask the negotiated revision, not the presence of an event store.",
-            .known = "The Swift SDK server primes from 2025-03-26 on, and rmcp primes GET and "
-                     "initialize streams in any revision.",
+            .known = "The Swift SDK server primes from 2025-03-26 on, rmcp primes GET and "
+                     "initialize streams in any revision (read in source).",
         },
         .check = check_priming_old,
     },
@@ -876,7 +875,8 @@ static const struct rule rules[] = {
                        "  |-- POST tools/call id 3 -->|\n"
                        "  |<- 200 text/event-stream --|\n"
                        "  |<- data: progress ---------|  no id\n"
-                       "  |<- (end of body) ----------|  no response to 3, nothing to resume from\n",
+                       "  |<- (end of body) ----------|  no response to 3, nothing to resume "
+                       "from\n",
             .needs = "The whole leg and its end by the protocol (last chunk, length, END_STREAM).",
             .blind = "A body that only ends with its connection looks the same when the path "
                      "breaks: then it is likely, not proven. A cut stream is resume-impossible.",
@@ -962,8 +962,9 @@ static const struct rule rules[] = {
             .blind = "Whether the client's program still ran. A later GET outside the capture.",
             .client = "The end of the body is no answer: only a response is.",
             .server = "Keep the response until the session ends.",
-            .known = "The PHP SDK client takes the end of the body for the end of the call; VS Code "
-                     "keeps no ids of POST streams; mcp-go's client never sends Last-Event-ID.",
+            .known = "The PHP SDK client takes the end of the body for the end of the call; VS "
+                     "Code keeps no ids of POST streams; mcp-go's client never sends "
+                     "Last-Event-ID (read in source).",
         },
         .check = check_poll_abandoned,
     },
@@ -988,7 +989,8 @@ static const struct rule rules[] = {
             .client = "Take the response when it comes; do not wait for the end of the body.",
             .server = "Replayed streams too: end them after the response has been replayed.",
             .path = "A proxy may hold the last chunk back.",
-            .known = "The Python SDK server keeps the replay of an already finished stream open.",
+            .known = "The Python SDK server keeps the replay of an already finished stream open "
+                     "(read in source).",
         },
         .check = check_open_after,
     },
@@ -1075,7 +1077,7 @@ static const struct rule rules[] = {
             .blind = "A browser's list of events shows only that one is missing.",
             .server = "Look for parts that are written with a text writer of their own each.",
             .known = "A BOM at the start, too, costs the first field in the Go SDK's client and "
-                     "ends the connection of the Java SDK's JDK client.",
+                     "ends the connection of the Java SDK's JDK client (read in source).",
         },
         .check = check_bom,
     },
@@ -1096,9 +1098,10 @@ static const struct rule rules[] = {
             .blind = "CRLF throughout is legal and usual, and no finding.",
             .client = "Use a parser that passes the Web Platform Tests for event streams.",
             .server = "Nothing is wrong by the standard; be strict in what you send all the same.",
-            .known = "Lone CR: the Go SDK's client; eventsource-parser 3.1 delays the last event. "
-                     "No colon: ends the connection in the Go and Java SDKs. Unknown fields: end "
-                     "it in the Java SDK's JDK client.",
+            .known = "Lone CR: no line end to the Go SDK's client (read in source); "
+                     "eventsource-parser 3.1.1, of the TypeScript SDK and mcp-remote, delays the "
+                     "last event (executed). No colon: ends the connection in the Go and Java "
+                     "SDKs. Unknown fields: end it in the Java SDK's JDK client (read in source).",
         },
         .check = check_dialect,
     },
@@ -1110,7 +1113,8 @@ static const struct rule rules[] = {
         .summary = "A JSON-RPC message under an event name other than `message`.",
         .why = "Most clients skip other names: the message is delivered and never seen.",
         .advice = "Server: leave the `event` field out, or write `message`.",
-        .source = "MCP 2024-11-05, HTTP with SSE (message events); WHATWG HTML 9.2.6 (default type)",
+        .source = "MCP 2024-11-05, HTTP with SSE (message events); WHATWG HTML 9.2.6 (default "
+                  "type)",
         .explain = {
             .picture = "server -> client   event: result\n"
                        "                   data: {\"jsonrpc\":\"2.0\",...}   skipped\n",
@@ -1118,8 +1122,8 @@ static const struct rule rules[] = {
             .blind = "Whether this client listens for that name.",
             .client = "Nothing; a client may look at all names.",
             .server = "Names for control events without a message are harmless.",
-            .known = "The Go SDK server names its priming and closing events `prime` and `close`: "
-                     "they carry no message and are no finding.",
+            .known = "The Go SDK server names its priming and closing events `prime` and `close` "
+                     "(read in source): they carry no message and are no finding.",
         },
         .check = check_event_name,
     },
@@ -1144,7 +1148,7 @@ static const struct rule rules[] = {
                       "is better.",
             .path = "A gateway that adds its own keep-alives as data is the usual cause.",
             .known = "The TypeScript SDK server replays its priming event as `{}`. The Go SDK's "
-                     "client ends the connection at bad JSON.",
+                     "client ends the connection at bad JSON (read in source).",
         },
         .check = check_data,
     },
