@@ -21,8 +21,8 @@ static enum exit_status judge(const struct options *opt, const struct policy *po
     struct findings *f = rules_run(a->model, opt->profiles, policy_thresholds(policy));
     policy_apply(policy, f);
     struct report *r = report_new(opt, a, f, policy);
-    status = report_status(r);
-    if (!opt->quiet || opt->format != FORMAT_TEXT)
+    status = report_has_session(r, err) ? report_status(r) : EXIT_USAGE;
+    if (status != EXIT_USAGE && (!opt->quiet || opt->format != FORMAT_TEXT))
         report_write(r, to, color);
     report_free(r);
     findings_free(f);

@@ -1,6 +1,8 @@
 /* report.c - see report.h: the selection, and what its writers share. */
 #include "report.h"
 
+#include "plain.h"
+
 #include <stdlib.h>
 
 /* ---- selection ---- */
@@ -120,6 +122,22 @@ struct report *report_new(const struct options *opt, const struct audit *a,
     choose_sessions(r);
     choose_findings(r, f);
     return r;
+}
+
+bool report_has_session(const struct report *r, FILE *err)
+{
+    const struct model *m = r->model;
+
+    for (uint32_t i = 0; i < m->session_count; i++) {
+        if (!r->opt->session || session_named(m->session[i], r->opt->session))
+            return true;
+    }
+    if (!r->opt->session)
+        return true;
+    fprintf(err,
+            "sseaudit: --session %s: there is no such session among %u; leave it out to see all\n",
+            plain_text(r->arena, slice_str(r->opt->session), 80), m->session_count);
+    return false;
 }
 
 void report_free(struct report *r)

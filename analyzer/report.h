@@ -36,6 +36,8 @@ struct report {
 struct report *report_new(const struct options *opt, const struct audit *a,
                           const struct findings *f, const struct policy *policy);
 void report_free(struct report *r);
+/* False, and one line on err: --session names none of the sessions. */
+bool report_has_session(const struct report *r, FILE *err);
 enum exit_status report_status(const struct report *r);
 /* In the format of the options. */
 void report_write(const struct report *r, FILE *to, bool color);

@@ -57,7 +57,7 @@ static const char *size_of_input(const struct writer *w, const struct audit_inpu
     if (in->kind == INPUT_HAR || in->kind == INPUT_DISPATCH_LOG)
         return in->packets == 1 ? "1 entry"
                                 : arena_printf(p->arena, "%" PRIu64 " entries", in->packets);
-    return in->sha256[0] ? page_count(p, in->bytes, "byte") : "";
+    return in->kind == INPUT_KEYLOG ? page_count(p, in->bytes, "byte") : "-";
 }
 
 static void inputs(struct writer *w)
@@ -437,6 +437,9 @@ static void last_line(struct writer *w)
     uint32_t errors = report_count(r, SEV_ERROR);
 
     fputc('\n', w->p.to);
+    if (r->model->session_count == 0)
+        fputs("No MCP session was found: is the traffic encrypted (--keylog), or another port's?\n",
+              w->p.to);
     page_ink(&w->p, errors > 0 ? INK_RED : INK_GREEN, page_count(&w->p, errors, "error"));
     fprintf(w->p.to, ", %s, %u info, %u undecidable",
             page_count(&w->p, report_count(r, SEV_WARNING), "warning"), report_count(r, SEV_INFO),
