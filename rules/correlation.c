@@ -347,10 +347,14 @@ static bool lost_on_wire(const struct rule_run *run, const struct session *s,
                          const struct request *r)
 {
     const struct leg *l = leg_of(s, r->response);
+    int64_t t = r->response->at.time;
 
-    if (r->answered.time || !l || !l->ended || r->cancelled.time || s->truncated)
+    if (r->answered.time || !l || !l->ended || r->cancelled.time || s->truncated ||
+        (s->exch[r->response->exch]->rflags & RECF_HAR))
         return false;
-    if (l->end != END_CLIENT_FIN && l->end != END_CLIENT_RST)
+    /* An acknowledgement may be late by 200 ms and more; a reset cuts it off. */
+    bool client_gone = l->end == END_CLIENT_FIN || l->end == END_CLIENT_RST;
+    if (!client_gone && l->end_at.time - t < 500 * NS_PER_MS)
         return false;
     return run->model->end.time - r->response->at.time > 5 * NS_PER_SEC;
 }
@@ -855,7 +859,7 @@ static void check_disconnect(struct rule_run *run, const struct session *s)
     for (uint32_t i = 0; i < s->resumption_count; i++) {
         const struct resumption *r = s->resumption[i];
         if (r->leg == NONE || r->outstanding_count == 0 || r->head == NONE ||
-            (r->faults & (RF_EMPTY | RF_STALLED)) || s->leg[r->leg]->end != END_COMPLETE ||
+            (r->faults & (RF_EMPTY | RF_STALLED | RF_GAP)) || s->leg[r->leg]->end != END_COMPLETE ||
             s->leg[r->leg]->gaps)
             continue;
         const struct request *q = s->request[r->outstanding[0]];

@@ -34,10 +34,10 @@ static const struct event *committed_id(const struct session *s, const struct st
         const struct leg *l = s->leg[st->leg[i]];
         if (l->begin.time >= t)
             break;
+        const struct event *e = event_at(s, l->last_id);
         if (l->id_reset)
             last = NULL;
-        const struct event *e = event_at(s, l->last_id);
-        if (e && event_delivered(s, e))
+        else if (e && event_delivered(s, e))
             last = e;
     }
     return last;
@@ -356,6 +356,23 @@ static void check_not_advanced(struct rule_run *run, const struct session *s)
 
 /* ---- cursor-ahead ---- */
 
+/* Sent, and sent again for a second or more, and never acknowledged: the client's host had it not.
+ */
+static bool never_arrived(const struct session *s, const struct event *e)
+{
+    const struct leg *l = s->leg[e->leg];
+
+    if (e->acked.time || leg_exch(s, l)->acked_to == 0)
+        return false;
+    for (uint32_t i = 0; i < l->silence_count; i++) {
+        const struct silence *sil = &l->silence[i];
+        if (sil->retransmissions > 0 && sil->until.time - sil->since.time >= NS_PER_SEC &&
+            sil->until.time > e->at.time + NS_PER_SEC)
+            return true;
+    }
+    return false;
+}
+
 static void check_ahead(struct rule_run *run, const struct session *s)
 {
     for (uint32_t i = 0; i < s->resumption_count; i++) {
@@ -366,7 +383,8 @@ static void check_ahead(struct rule_run *run, const struct session *s)
             e && !event_delivered(s, e) &&
             (s->leg[e->leg]->end == END_CLIENT_FIN || s->leg[e->leg]->end == END_CLIENT_RST) &&
             e->at.time > s->leg[e->leg]->end_at.time;
-        if (!(r->ahead && tail != NONE) && !after_close)
+        bool unacked = e && !after_close && never_arrived(s, e);
+        if (!(r->ahead && tail != NONE) && !after_close && !unacked)
             continue;
         struct finding *f = finding_add(run, s);
         finding_on_resumption(run, f, r);
@@ -375,13 +393,15 @@ static void check_ahead(struct rule_run *run, const struct session *s)
             run, f, "Last-Event-ID names %s, an event whose end never reached the client: %s",
             run_id(run, r->cursor),
             tail != NONE ? "its terminating blank line was not sent before the leg broke"
+            : unacked    ? "it was never acknowledged, though it was sent again"
                          : "it was sent after the client had closed the leg");
         finding_frame(run, f, s->exch[r->exch]->first, "GET with Last-Event-ID: %s",
                       run_id(run, r->cursor));
         if (tail != NONE)
             finding_frame(run, f, s->leg[tail]->tail_at, "the leg ends inside this event");
         else
-            finding_frame(run, f, e->at, "last byte of the event, after the client's close");
+            finding_frame(run, f, e->at, "last byte of the event, %s",
+                          unacked ? "never acknowledged" : "after the client's close");
     }
 }
 
@@ -472,13 +492,17 @@ static const struct stream *only_broken(const struct session *s, int64_t t)
     return only;
 }
 
-static bool is_done(const struct session *s, const struct stream *st, int64_t t)
+/* Open, or answered and closed: nothing of it waits for a reconnect. */
+static bool is_whole(const struct session *s, const struct stream *st, int64_t t)
 {
     uint32_t at = stream_leg_before(s, st, t);
 
-    if (at == NONE || st->kind != STREAM_POST || has_outstanding(s, st, t))
+    if (at == NONE)
         return false;
-    return s->leg[at]->end == END_COMPLETE && s->leg[at]->end_at.time < t;
+    if (leg_open_at(s->leg[at], t))
+        return true;
+    return st->kind == STREAM_POST && !has_outstanding(s, st, t) &&
+           s->leg[at]->end == END_COMPLETE && s->leg[at]->end_at.time < t;
 }
 
 static void check_foreign_stream(struct rule_run *run, const struct session *s)
@@ -487,7 +511,7 @@ static void check_foreign_stream(struct rule_run *run, const struct session *s)
         const struct resumption *r = s->resumption[i];
         int64_t t = s->exch[r->exch]->first.time;
         const struct stream *x = r->stream == NONE ? NULL : only_broken(s, t);
-        if (!x || x->index == r->stream || !is_done(s, s->stream[r->stream], t) ||
+        if (!x || x->index == r->stream || !is_whole(s, s->stream[r->stream], t) ||
             resumed_after(s, x, t))
             continue;
         const struct event *e = committed_id(s, x, t);
@@ -497,7 +521,7 @@ static void check_foreign_stream(struct rule_run *run, const struct session *s)
         f->certainty = CERTAINTY_LIKELY;
         finding_message(run, f,
                         "the only stream that was broken is %s.%u (last id %s), but the cursor %s "
-                        "belongs to %s.%u, which had been answered and closed",
+                        "belongs to %s.%u, which was not",
                         s->name, x->index + 1, run_id(run, e->id), run_id(run, r->cursor), s->name,
                         r->stream + 1);
         finding_frame(run, f, s->exch[r->exch]->first, "GET with Last-Event-ID: %s",

@@ -225,13 +225,16 @@ static void check_empty(struct rule_run *run, const struct session *s)
     }
 }
 
+/* A replay takes a moment to begin: what the recording does not cover is not held against it. */
+#define STALLED_TIME (5 * NS_PER_SEC)
 static void check_stalled(struct rule_run *run, const struct session *s)
 {
     for (uint32_t i = 0; i < s->resumption_count; i++) {
         const struct resumption *r = s->resumption[i];
-        if (!has(r, RF_STALLED))
+        const struct leg *l = r->leg == NONE ? NULL : s->leg[r->leg];
+        if (!has(r, RF_STALLED) || s->truncated ||
+            run->model->end.time - l->begin.time < STALLED_TIME)
             continue;
-        const struct leg *l = s->leg[r->leg];
         const char *open = outstanding_text(run, r);
         struct finding *f = on(run, r, PARTY_SERVER);
         f->certainty = CERTAINTY_LIKELY;
@@ -669,7 +672,7 @@ static bool went_on_unsafely(const struct resumption *r)
 {
     if (r->verdict != VERDICT_FAIL || r->did != DID_CONTINUED)
         return false;
-    return !has(r, RF_SIGNALLED) || r->repeats > 1;
+    return !has(r, RF_SIGNALLED) || r->cursor_repeated;
 }
 
 static void check_unsafe(struct rule_run *run, const struct session *s)

@@ -188,6 +188,7 @@ static bool same_cursor_again(const struct session *s, struct resumption *r)
             continue;
         r->did = DID_CONTINUED;
         r->did_at = y->first;
+        r->cursor_repeated = true;
         return true;
     }
     return false;

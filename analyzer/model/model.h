@@ -412,6 +412,7 @@ struct resumption {
     const char *reason[12]; /* rule ids, the deciding one first; NULL ends */
     const char *explanation;
     const char *undecidable; /* why */
+    bool cursor_repeated;    /* the client came back with a cursor that was dead */
     enum client_did did;
     struct place did_at;         /* what shows it */
     uint32_t did_entry;          /* log entry that shows it; NONE */

@@ -167,26 +167,40 @@ static void see_known(struct walk *w, const struct event *e, uint32_t stands_for
     w->last_known = e;
 }
 
-/* Is every other stream of the session without a leg that could have carried ids unseen? */
+static bool all_answered(const struct session *s, const struct stream *st, int64_t t)
+{
+    for (uint32_t i = 0; i < s->request_count; i++) {
+        const struct request *q = s->request[i];
+        if (q->stream == st->index && !(q->response && q->response->at.time <= t))
+            return false;
+    }
+    return true;
+}
+
+/* From the end of this leg on, could the stream have gone on unseen? */
+static bool goes_on_unseen(const struct session *s, const struct stream *st, const struct leg *l)
+{
+    if (!l->ended || l->end == END_OPEN)
+        return false;
+    return l->end != END_COMPLETE || !all_answered(s, st, l->end_at.time);
+}
+
+/* Was every other stream of the session open or complete in that time? Then no id of the session
+ * can have gone to one of them unseen. */
 static bool others_covered(const struct walk *w, int64_t from, int64_t to)
 {
     const struct session *s = w->s;
 
     for (uint32_t i = 0; i < s->stream_count; i++) {
         const struct stream *st = s->stream[i];
-        uint32_t last = stream_leg_before(s, st, to);
-        if (st == w->st || last == NONE)
-            continue;
-        const struct leg *l = s->leg[last];
-        bool open = leg_open_at(l, to) && l->begin.time <= from;
-        bool complete = l->end == END_COMPLETE && l->end_at.time <= to;
-        bool answered = true;
-        for (uint32_t j = 0; j < s->request_count; j++) {
-            if (s->request[j]->stream == st->index)
-                answered &= s->request[j]->response != NULL;
+        for (uint32_t k = 0; st != w->st && k < st->leg_count; k++) {
+            const struct leg *l = s->leg[st->leg[k]];
+            int64_t back = k + 1 < st->leg_count ? s->leg[st->leg[k + 1]]->begin.time : INT64_MAX;
+            if (l->gaps && l->begin.time < to)
+                return false;
+            if (goes_on_unseen(s, st, l) && l->end_at.time < to && back > from)
+                return false;
         }
-        if (l->gaps || (!open && !(complete && answered)))
-            return false;
     }
     return true;
 }
@@ -316,6 +330,9 @@ static void see_changed(struct walk *w, const struct event *e)
     }
     if (w->s->scheme == SCHEME_NOT_UNIQUE && (!o || o->stream != w->st->index))
         return; /* event-id-reused tells it */
+    uint32_t at = known_position(w, e->same_id);
+    if (at != NONE)
+        w->sent[at] = true;
     fault_at(w->r, RF_PAYLOAD_CHANGED, "replay-payload-changed", e);
 }
 

@@ -210,6 +210,9 @@ struct evidence {
     uint32_t ids;
     uint32_t steps; /* between neighbours on one leg */
     bool not_number;
+    uint32_t resumed_steps; /* the same on resumed legs */
+    bool resumed_not_dense;
+    bool resumed_not_rising;
     bool not_dense;
     bool not_rising;
     bool not_time;
@@ -236,8 +239,12 @@ static void step_seen(struct evidence *ev, const struct event *a, const struct e
         ev->not_number = true;
         return;
     }
-    if (resumed) /* where a replay has gaps or goes back, the server is at fault, not the scheme */
+    if (resumed) { /* where a replay has gaps or goes back, the server may be at fault */
+        ev->resumed_not_rising |= nb.value <= na.value;
+        ev->resumed_not_dense |= nb.value != na.value + 1;
+        ev->resumed_steps++;
         return;
+    }
     ev->steps++;
     if (nb.value <= na.value)
         ev->not_rising = true;
@@ -337,6 +344,13 @@ static enum id_scheme scheme_of(struct session *s, struct evidence *ev)
         return SCHEME_OPAQUE;
     if (!ev->not_time)
         return SCHEME_TIME;
+    /* Legs without a replay prove the scheme; too few of them, and the replay itself must bear it
+     * out. */
+    if (ev->steps < 2) {
+        ev->steps += ev->resumed_steps;
+        ev->not_rising |= ev->resumed_not_rising;
+        ev->not_dense |= ev->resumed_not_dense;
+    }
     if (ev->not_number || ev->not_rising)
         return SCHEME_OPAQUE;
     bool overlap = ranges_overlap_or_follow(ev);
