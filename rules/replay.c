@@ -725,7 +725,30 @@ static const struct rule rules[] = {
         .advice = "Server: replay what comes after Last-Event-ID, not from it. Client: treat a "
                   "head at or "
                   "below the cursor as a failed resumption.",
-        .source = "MCP 2025-11-25, Transports > Resumability: messages \"after the last event ID\"",
+        .source = "MCP 2025-11-25, Transports > Resumability and Redelivery: the server may "
+                  "replay what would have come after the last event id, so not that event itself",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |<------------------ id: 4, id: 5 ---|   delivered\n"
+                       "  |          (the leg is cut)          |\n"
+                       "  |-- GET, Last-Event-ID: 5 ---------->|   \"after 5\"\n"
+                       "  |<------------------------- id: 5 ---|   again: inclusive replay\n"
+                       "  |<------------------------- id: 6 ---|\n",
+            .needs = "The event of the cursor as it first came, and the same id with the same "
+                     "content on the resumed leg. Where the first content is no longer remembered "
+                     "the finding is likely.",
+            .blind = "A server that sends the cursor's own event again on purpose, as a sign that "
+                     "it found it: no revision provides for that. Priming events that are new do "
+                     "not count.",
+            .client = "Drop events at or below the cursor before they reach a handler, and treat "
+                      "a head below it as a failed resumption. If they were handled already, look "
+                      "at their effects now.",
+            .server = "Start one behind the position that was looked up. Typical causes: "
+                      "skip(index) where index + 1 is meant, or a comparison with >= in place of "
+                      ">.",
+            .known = "rust-sdk (rmcp) 4a738b9: its session cache starts at the event of the "
+                     "cursor (read in source).",
+        },
         .check = check_below,
     },
     {
@@ -740,8 +763,33 @@ static const struct rule rules[] = {
         .advice = "Server: refuse a cursor older than the buffer, with an error that says so. "
                   "Client: fail "
                   "the requests that were outstanding.",
-        .source =
-            "MCP 2025-11-25, Transports > Resumability; DESIGN: replay head beyond the successor",
+        .source = "MCP 2025-11-25, Transports > Resumability and Redelivery: replay starts after "
+                  "the last event id. Reasoning: a head beyond the successor of the cursor leaves "
+                  "out what lies between, and retention is not specified",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |<-------------- id: 5 {progress} ---|\n"
+                       "  |    (cut; 6 and 7 are produced)     |\n"
+                       "  |-- GET, Last-Event-ID: 5 ---------->|\n"
+                       "  |<--------- 200, id: 8 {progress} ---|   no 6, no 7, no word of it\n",
+            .needs = "Missing events that are known: seen earlier on the wire, begun in the cut "
+                     "tail of the leg before, or following from an id scheme that the recording "
+                     "itself proves (a counter).",
+            .blind = "With opaque ids (UUID and the like) a gap of events that were never on the "
+                     "wire leaves no trace in the ids; progress-jump and response-lost may still "
+                     "show it. With one counter over several streams it is proven only where "
+                     "every other stream is wholly recorded.",
+            .client = "Fail the requests that were outstanding at the reconnect, tell the "
+                      "application which ids are missing, and drop the cursor. Do not let the "
+                      "stream run on.",
+            .server = "Keep events at least as long as clients need to come back. When the cursor "
+                      "is older than the oldest event kept, answer 400 and say so; do not begin "
+                      "at the oldest one.",
+            .path = "If from the log of the server the missing events were sent, a proxy lost "
+                    "them: capture both sides.",
+            .known = "rust-sdk (rmcp) 4a738b9: keeps 16 events and begins at the oldest one kept. "
+                     "mcp-lite 0.10.0: likewise for evicted events (both read in source).",
+        },
         .check = check_gap,
     },
     {
@@ -755,7 +803,28 @@ static const struct rule rules[] = {
         .advice =
             "Client: fail the outstanding requests of the stream, then go on without the cursor. "
             "Server: keep events longer, if this happens often.",
-        .source = "modelcontextprotocol#1939 (what to answer an unresumable cursor is left open)",
+        .source = "MCP 2025-11-25 leaves open what to answer an event id that cannot be resumed "
+                  "(modelcontextprotocol#1939). Reasoning: a loss that is said can be handled",
+        .explain = {
+            .picture = "client                                 server\n"
+                       "  |<----------------- id: 5 {progress} ---|\n"
+                       "  |     (the leg is cut, time passes)     |\n"
+                       "  |-- GET, Last-Event-ID: 5 ------------->|\n"
+                       "  |<- 400, unknown or expired event id ---|   openly: fail call 1\n",
+            .needs = "A 4xx whose body speaks of the event id or the cursor, or an event on the "
+                     "new leg whose name says gap, expired, truncated, reset, overflow or lost, "
+                     "before the replay begins.",
+            .blind = "What was lost: the server says that something is, not what. A refusal "
+                     "without such words is replay-refused.",
+            .client = "Fail the requests named in the finding; look up the effect of each before "
+                      "repeating it. Then open a new stream without the cursor: the session "
+                      "itself is still good.",
+            .server = "This is the right answer. If it comes often, keep events longer than the "
+                      "longest usual break, and do not lose them on a restart.",
+            .known = "Servers that refuse with 400: typescript-sdk (with a store that looks "
+                     "streams up), go-sdk, csharp-sdk, swift-sdk, mcp-go; mcp_dart refuses more "
+                     "than 1000 events with 413 (read in source).",
+        },
         .check = check_signalled,
     },
     {
@@ -771,7 +840,33 @@ static const struct rule rules[] = {
         .advice = "Server: refuse a cursor that cannot be honoured with an error status. Client: "
                   "treat an "
                   "empty replay as lost while a request is outstanding.",
-        .source = "MCP 2025-11-25, Transports > Resumability; shipping servers answer 200 and end",
+        .source = "MCP 2025-11-25, Transports > Resumability and Redelivery (replay is optional); "
+                  "WHATWG HTML 9.2.2: a clean end of a 200 means reconnect, so it cannot say "
+                  "\"gone\"",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |-- POST call 1 -------------------->|\n"
+                       "  |<-------------- id: 5 {progress} ---|\n"
+                       "  |          (the leg is cut)          |\n"
+                       "  |-- GET, Last-Event-ID: 5 ---------->|\n"
+                       "  |<------------ 200, end, no event ---|   where is the response?\n",
+            .needs = "The reconnect, its status 200, and the whole leg up to its end. Error where "
+                     "a request of the stream is outstanding, else info.",
+            .blind = "Whether the server had nothing, or had forgotten the stream. When all "
+                     "requests of a POST stream were answered there is nothing to replay, and no "
+                     "finding; on a listening stream it cannot be told. A leg that was cut before "
+                     "its first byte does not count.",
+            .client = "Count an empty 200 as an attempt without progress; after a few, fail the "
+                      "request as \"outcome unknown\".",
+            .server = "When the cursor is not found, say so with 400; when the call is still "
+                      "running, keep the leg open and send keep-alives. An empty 200 is read as a "
+                      "clean end, and clients come back for ever.",
+            .path = "Where the server's log shows a running call, look for a gateway that ends "
+                    "idle responses.",
+            .known = "python-sdk 57394b0 and rust-sdk (rmcp) 4a738b9: 200 with an empty body for "
+                     "an unknown id. kotlin-sdk a06d699: decides on 400 or 409 after the 200 is "
+                     "out (all read in source).",
+        },
         .check = check_empty,
     },
     {
@@ -786,7 +881,32 @@ static const struct rule rules[] = {
         .advice =
             "Server: register the resumed connection under its stream, or refuse. Client: give the "
             "resumed leg a limit of its own.",
-        .source = "MCP 2025-11-25, Transports > Resumability; typescript-sdk#943, #2560",
+        .source = "MCP 2025-11-25, Transports > Resumability and Redelivery: a resumed leg "
+                  "continues the stream that was cut; typescript-sdk#943, #2560",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |-- POST call 1 -------------------->|\n"
+                       "  |<-------------- id: 5 {progress} ---|\n"
+                       "  |          (the leg is cut)          |\n"
+                       "  |-- GET, Last-Event-ID: 5 ---------->|\n"
+                       "  |<--------------------------- 200 ---|\n"
+                       "  |<------------------- : keepalive ---|   and nothing else, for ever\n",
+            .needs = "A resumed leg still open at the end of the recording, or at least without "
+                     "an event, while a request is outstanding or newer events than the cursor "
+                     "are known.",
+            .blind = "A call that is simply slow: the server may have nothing to send yet. The "
+                     "finding is likely, and it gets stronger the longer the recording goes on.",
+            .client = "Give the resumed leg its own limit (a multiple of the call's usual time), "
+                      "then treat the outcome as unknown. Keep-alives alone are no sign that the "
+                      "stream is bound to your request.",
+            .server = "Register the new connection under the stream of the cursor, so that live "
+                      "events go to it, or refuse. Check how the store derives the stream from an "
+                      "event id.",
+            .known = "typescript-sdk's example event store and server-everything 2026.8.31: an "
+                     "unknown id or a listening stream's own id gives an open, silent stream "
+                     "(executed). java-sdk 305e4cb, @hono/mcp 0.3.2, mcp-lite 0.10.0 and "
+                     "Cloudflare agents a0e134b: for unknown ids (read in source).",
+        },
         .check = check_stalled,
     },
     {
@@ -800,9 +920,27 @@ static const struct rule rules[] = {
                "response "
                "for the one they wait for.",
         .advice = "Server: look up the cursor's stream and replay that stream alone.",
-        .source =
-            "MCP 2025-11-25, Transports > Resumability: the server MUST NOT replay messages of a "
-            "different stream",
+        .source = "MCP 2025-11-25, Transports > Resumability and Redelivery: the server MUST NOT "
+                  "replay messages that would have gone to another stream",
+        .explain = {
+            .picture = "client                               server\n"
+                       "  |<---- stream A: id: a3 {progress} ---|\n"
+                       "  |<-- stream B: id: b7 {response 2} ---|\n"
+                       "  |        (A is cut, B is done)        |\n"
+                       "  |-- GET, Last-Event-ID: a3 ---------->|\n"
+                       "  |<- a4 {progress}, b7 {response 2} ---|   b7 is not of A\n",
+            .needs = "The foreign event as it first came on its own stream, or a response to a "
+                     "request that another stream carried.",
+            .blind = "An event that was never on the wire before and is no response: nothing "
+                     "shows which stream it was meant for.",
+            .client = "Check that a response on a resumed leg answers the request of that stream, "
+                      "by its id, before handing it over. A client that puts its own id into "
+                      "whatever response comes will return B's result as A's.",
+            .server = "Store the stream with every event, look up the stream of the cursor, and "
+                      "replay that one alone.",
+            .known = "server-everything 2026.8.31: replays all later events of the session "
+                     "(executed).",
+        },
         .check = check_foreign_stream,
     },
     {
@@ -816,7 +954,28 @@ static const struct rule rules[] = {
         .advice =
             "Server: key the event store by session as well as by stream; find out who received "
             "whose messages.",
-        .source = "MCP 2025-11-25, Transports > Resumability; GHSA-84j6-jc92-77jm",
+        .source = "MCP 2025-11-25, Transports > Resumability and Redelivery: ids and replay are "
+                  "per stream of one session; GHSA-84j6-jc92-77jm",
+        .explain = {
+            .picture = "client 1                    server                    client 2\n"
+                       "  |-- session S: call ----->|                            |\n"
+                       "  |<-- id: 7 {response} ----|                            |\n"
+                       "  |                         |<--- GET, session T, id 6 --|\n"
+                       "  |                         |-- id: 7 {response} ------->|   of client 1\n",
+            .needs = "Both sessions in one recording: the event under its own session, and its "
+                     "content again on a resumed leg of another.",
+            .blind = "A leak to a session that the recording does not hold, and messages whose "
+                     "content is the same in both sessions for innocent reasons (equal ids and "
+                     "equal content are asked for).",
+            .client = "Stop using what came on that leg and report it.",
+            .server = "Treat it as a breach: stop replay, find out from logs who received what, "
+                      "then key the store by session and stream. Stream names such as \"1\" or "
+                      "\"_GET_stream\" repeat in every session.",
+            .path = "A cache that stores event streams does the same: it must not.",
+            .known = "python-sdk 57394b0 hands one event store to all sessions and names streams "
+                     "by the request id, and fastmcp b14b137 likewise: stores can mix sessions "
+                     "(read in source).",
+        },
         .check = check_foreign_session,
     },
     {
@@ -828,8 +987,28 @@ static const struct rule rules[] = {
         .summary = "Redelivered events come in another order than they were first sent.",
         .why = "A response or an effect may overtake what it depends on.",
         .advice = "Server: replay in the order of storing; do not sort by id text.",
-        .source =
-            "MCP 2025-11-25, Transports > Resumability; the SDK's example store sorts by string",
+        .source = "MCP 2025-11-25, Transports > Resumability and Redelivery: ids are a cursor, a "
+                  "position within one stream. Reasoning: a position means something only while "
+                  "the order stays the same",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |<---- 6 {progress}, 7 {progress} ---|   as first sent\n"
+                       "  |          (the leg is cut)          |\n"
+                       "  |-- GET, Last-Event-ID: 5 ---------->|\n"
+                       "  |<-------------- id: 7 {progress} ---|\n"
+                       "  |<-------------- id: 6 {progress} ---|   too late\n",
+            .needs = "Two or more redelivered events that were on the wire before, or ids of a "
+                     "scheme that the recording proves to be ordered.",
+            .blind = "The order of events that were never sent before, when their ids are opaque; "
+                     "progress that goes back may still show it.",
+            .client = "Stop at the first event out of place: a cursor stored now skips what comes "
+                      "late. Do not sort by id.",
+            .server = "Replay in the order in which events were stored (a sequence number of the "
+                      "store). Sorting by id text breaks when several events share a millisecond "
+                      "or when 10 sorts before 9.",
+            .known = "typescript-sdk 1.32.2 and v2, example InMemoryEventStore: sorts ids as "
+                     "text, out of order in 40 of 40 runs (executed).",
+        },
         .check = check_reordered,
     },
     {
@@ -843,8 +1022,23 @@ static const struct rule rules[] = {
                "the leg "
                "breaks now.",
         .advice = "Server: hold live events back until the replay has been written.",
-        .source =
-            "MCP 2025-11-25, Transports > Resumability (a cursor is a position in one stream)",
+        .source = "MCP 2025-11-25, Transports > Resumability and Redelivery: a cursor is one "
+                  "position. Reasoning: with 9 before 7 no single id says what the client has",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |-- GET, Last-Event-ID: 5 ---------->|\n"
+                       "  |<------------------------- id: 6 ---|   replay\n"
+                       "  |<------------------------- id: 9 ---|   live\n"
+                       "  |<------------------ id: 7, id: 8 ---|   replay goes on\n",
+            .needs = "A redelivered event, seen on the wire before, behind an event that was "
+                     "never seen.",
+            .blind = "When none of the replayed events had been on the wire before, replay and "
+                     "live cannot be told apart.",
+            .client = "Until the replay has caught up, do not store the id of an event that came "
+                      "before older ones.",
+            .server = "Take the lock of the stream for replay and for live events alike, or queue "
+                      "live events until the replay is written.",
+        },
         .check = check_interleaved,
     },
     {
@@ -856,8 +1050,25 @@ static const struct rule rules[] = {
         .summary = "An event comes again with other content under the same id.",
         .why = "Which content took effect depends on which copy the client read.",
         .advice = "Server: store events as sent and replay the stored bytes.",
-        .source =
-            "MCP 2025-11-25, Transports > Resumability: ids are globally unique in the session",
+        .source = "MCP 2025-11-25, Transports > Resumability and Redelivery: an id is globally "
+                  "unique in the session, so it names one message",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |<----------- id: 6 {\"total\": 10} ---|\n"
+                       "  |          (the leg is cut)          |\n"
+                       "  |-- GET, Last-Event-ID: 5 ---------->|\n"
+                       "  |<----------- id: 6 {\"total\": 12} ---|   which one took effect?\n",
+            .needs = "Both copies of the event with their payloads, in one session. Order of "
+                     "keys, white space and the empty data of priming events do not count as "
+                     "changes.",
+            .blind = "Which content is right. A store that was rebuilt from a database (new time "
+                     "stamps, new numbers) looks the same as a wrong event.",
+            .client = "Keep the digest of what was handled under each id; on a difference fail "
+                      "the stream, since one of the two was acted on.",
+            .server = "Store the bytes that were sent and replay those; do not build the message "
+                      "again.",
+            .path = "A gateway that rewrites bodies must do so in the same way each time.",
+        },
         .check = check_changed,
     },
     {
@@ -871,7 +1082,22 @@ static const struct rule rules[] = {
         .advice =
             "Server: keep the id of a replayed event. Client: also recognise responses by their "
             "JSON-RPC id.",
-        .source = "MCP 2025-11-25, Transports > Resumability (redelivery under the original id)",
+        .source = "MCP 2025-11-25, Transports > Resumability and Redelivery: whether a replayed "
+                  "event keeps its id is not said; unique ids that serve as a cursor imply it",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |<------------ id: 6 {response 1} ---|\n"
+                       "  |          (the leg is cut)          |\n"
+                       "  |-- GET, Last-Event-ID: 5 ---------->|\n"
+                       "  |<------------ id: 9 {response 1} ---|   the same, under a new id\n",
+            .needs = "The same message on the stream before and on the resumed leg, under two "
+                     "ids. Proven for messages with a JSON-RPC id; likely for notifications, "
+                     "where two or more in a row must repeat.",
+            .blind = "A single notification that comes again: two equal notifications are legal.",
+            .client = "Recognise responses and server requests by their JSON-RPC id as well as by "
+                      "the event id; a set of event ids does not catch this.",
+            .server = "Store the id with the event, and write that id again on replay.",
+        },
         .check = check_new_id,
     },
     {
@@ -885,8 +1111,32 @@ static const struct rule rules[] = {
         .advice =
             "Server: answer an unusable cursor with a 4xx and a body that says so; release a dead "
             "connection before refusing its successor.",
-        .source =
-            "MCP 2025-11-25, Transports; WHATWG HTML 9.2.2 (other than 200 fails the connection)",
+        .source = "MCP 2025-11-25, Transports > Listening for Messages (event stream or 405); "
+                  "WHATWG HTML 9.2.2: any status but 200 fails the stream, and browsers then "
+                  "never reconnect",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |-- POST call 1 -------------------->|\n"
+                       "  |<-------------- id: 5 {progress} ---|\n"
+                       "  |          (the leg is cut)          |\n"
+                       "  |-- GET, Last-Event-ID: 5 ---------->|\n"
+                       "  |<---- 409, or 405, 500, 200 JSON ---|   retry? fail? start over?\n",
+            .needs = "The reconnect, its status and content type. Error where an outstanding "
+                     "request never gets its response later.",
+            .blind = "Why: 409 is mostly a server that still holds the old connection; 405 a "
+                     "server or a gateway without streams by GET; 5xx anything. 429 and 503 ask "
+                     "for patience and are not counted.",
+            .client = "409: wait and try again with the same cursor, a few times. 405 and other "
+                      "4xx: fail what is outstanding. 5xx: retry with back-off, then fail.",
+            .server = "Let the reconnect with a cursor take over from the connection it replaces, "
+                      "since the server often learns last that it is dead. Send 400 with a reason "
+                      "for a cursor that cannot be used.",
+            .path = "A gateway that keeps the upstream connection open after the client has gone "
+                    "causes the 409: close it too. 405 may be yours: allow GET.",
+            .known = "typescript-sdk with a store that looks streams up, go-sdk 3d6450f, mcp-lite "
+                     "0.10.0: 409 while the old connection is held; mcp-lite: 500 for a malformed "
+                     "id (read in source).",
+        },
         .check = check_refused,
     },
     {
@@ -899,7 +1149,26 @@ static const struct rule rules[] = {
         .why =
             "404 means that the session is gone: a conforming client drops a live session for it.",
         .advice = "Server: answer a cursor that cannot be found with 400, never with 404.",
-        .source = "MCP 2025-11-25, Transports > Session Management (404 ends the session)",
+        .source = "MCP 2025-11-25, Transports > Session Management: 404 to a session id means "
+                  "that it has ended, and the client must start a new session",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |-- GET, session S, cursor 5 ------->|\n"
+                       "  |<--------------------------- 404 ---|   means: session S is gone\n"
+                       "  |-- POST, session S ---------------->|\n"
+                       "  |<--------------------------- 200 ---|   it was not\n",
+            .needs = "The 404 to the reconnect, and a later request with the same session id that "
+                     "is accepted.",
+            .blind = "A client that obeys the 404 at once never shows that the session lives; "
+                     "then it is session-lost.",
+            .client = "On a 404 to a cursor, one POST (a ping) with the session id tells which of "
+                      "the two is gone, before the session is thrown away.",
+            .server = "Use 400 for a cursor that is not found; 404 is taken for the end of the "
+                      "session by conforming clients.",
+            .path = "Replicas that do not share sessions answer 404 in turn: see "
+                    "session-flapping.",
+            .known = "mcp_dart a2820b4: 404 \"Event ID not found\" (read in source).",
+        },
         .check = check_refused_404,
     },
     {
@@ -911,7 +1180,28 @@ static const struct rule rules[] = {
         .summary = "The server answers with its whole history, as if no cursor had been sent.",
         .why = "Everything is delivered a second time.",
         .advice = "Server: read Last-Event-ID (proxies must pass it on) and begin after it.",
-        .source = "MCP 2025-11-25, Transports > Resumability and Redelivery",
+        .source = "MCP 2025-11-25, Transports > Resumability and Redelivery: what is replayed "
+                  "comes after the last event id",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |<------------- id: 1, 2, 3, 4, 5 ---|   delivered\n"
+                       "  |          (the leg is cut)          |\n"
+                       "  |-- GET, Last-Event-ID: 5 ---------->|\n"
+                       "  |<---------- id: 1, 2, 3, 4, 5, 6 ---|   from the beginning\n",
+            .needs = "The stream's first events and the cursor's, as they first came, and the "
+                     "same from the first on again on the resumed leg. Or: a request's stream "
+                     "continued with ids of the listening stream's make.",
+            .blind = "On short streams (one or two events) the whole history and an inclusive "
+                     "replay look alike; then replay-at-or-below-cursor is given.",
+            .client = "Drop what is at or below the cursor. If handlers ran again, look at their "
+                      "effects.",
+            .server = "Check that the header arrives and is read, whatever its case, and that an "
+                      "id of an unexpected form is refused instead of taken for \"no cursor\".",
+            .path = "Proxies must pass Last-Event-ID on: compare both sides of yours.",
+            .known = "rust-sdk (rmcp) 4a738b9 without an event store: from index 0. Cloudflare "
+                     "agents a0e134b: an id without a colon opens a new listening stream (both "
+                     "read in source).",
+        },
         .check = check_ignored,
     },
     {
@@ -925,7 +1215,31 @@ static const struct rule rules[] = {
         .advice = "Client: count attempts without progress, back off, and fail the stream. Server: "
                   "refuse "
                   "what cannot be resumed, rather than 200 and an empty body.",
-        .source = "python-sdk#2393, #3257; rust-sdk#958; WHATWG HTML 9.2.3 (back-off)",
+        .source = "WHATWG HTML 9.2.3 (back-off is allowed), 9.2.2 (a clean end means reconnect); "
+                  "python-sdk#2393, #3257, rust-sdk#958. Reasoning: the same cursor with no event "
+                  "is no progress",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |-- GET, Last-Event-ID: 5 ---------->|\n"
+                       "  |<------------ 200, end, no event ---|\n"
+                       "  |-- GET, Last-Event-ID: 5 ---------->|\n"
+                       "  |<------------ 200, end, no event ---|\n"
+                       "  |   ... every second, without end    |\n",
+            .needs = "Five (a threshold of the policy) or more reconnects with one cursor, none "
+                     "of which brought a newer event.",
+            .blind = "A call that takes hours with a server that polls on purpose looks alike: "
+                     "its legs end cleanly after a retry field. Raise the threshold for such "
+                     "servers.",
+            .client = "Count attempts without a new id, also those answered 200; back off, and "
+                      "after a few fail the request as \"outcome unknown\". A clean end must not "
+                      "reset the counter.",
+            .server = "End a stream that has nothing more with its response; refuse a cursor that "
+                      "cannot be resumed. Send retry with a sensible time while a call is "
+                      "running.",
+            .path = "A gateway that ends idle responses after a second or two drives this loop.",
+            .known = "python-sdk 57394b0: a clean end resets its count of attempts (read in "
+                     "source).",
+        },
         .check = check_loop,
     },
     {
@@ -939,8 +1253,30 @@ static const struct rule rules[] = {
         .advice =
             "Client: resume by GET with the last id after any break, a clean close by the server "
             "included; else cancel the request.",
-        .source =
-            "MCP 2025-11-25, Transports > Sending Messages, Resumability; php-sdk#327, zed#56775",
+        .source = "MCP 2025-11-25, Transports > Sending Messages to the Server (after an early "
+                  "close the client should poll by reconnecting) and Resumability and Redelivery; "
+                  "php-sdk#327, zed#56775",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |-- POST call 1 -------------------->|\n"
+                       "  |<-------------- id: 5 {progress} ---|\n"
+                       "  |    (cut, or closed for polling)    |\n"
+                       "  |    no GET, no cancel, no repeat    |\n"
+                       "  |  (response 1 waits at the server)  |\n",
+            .needs = "A POST stream that gave an id and was ended by the server or the path "
+                     "before the response, and at least five seconds (or twice the retry time) of "
+                     "recording after it.",
+            .blind = "A reconnect over a connection that is not in the recording, and a client "
+                     "that was shut down at that moment. Streams that the client gave up itself "
+                     "do not count.",
+            .client = "Reconnect by GET with the last id after every end that came before the "
+                      "response, a clean one included: in 2025-11-25 a server may close and be "
+                      "polled. If the call is not wanted any more, send notifications/cancelled.",
+            .server = "Keep the finished response for a while; the call was executed.",
+            .path = "Find out who cut: an idle limit shorter than the server's keep-alive is the "
+                    "usual cause.",
+            .known = "php-sdk c882401 has no resumption on either side (read in source).",
+        },
         .check = check_missing,
     },
     {
@@ -954,7 +1290,30 @@ static const struct rule rules[] = {
         .advice = "Server: send an event with an id first (2025-11-25: the priming event). Path: "
                   "keep idle "
                   "connections open longer, or send keep-alives.",
-        .source = "MCP 2025-11-25, Transports > Sending Messages (priming event)",
+        .source = "MCP 2025-11-25, Transports > Sending Messages to the Server: the server should "
+                  "begin with an event that has an id and empty data, to prime the client for "
+                  "reconnecting. Before 2025-11-25: ids are optional",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |-- POST call 1 -------------------->|\n"
+                       "  |<--------------------------- 200 ---|\n"
+                       "  |<----- {progress}, without an id ---|\n"
+                       "  |          (the leg is cut)          |\n"
+                       "  |    no cursor to come back with     |   call 1 is lost\n",
+            .needs = "A POST stream cut by FIN or RST with its request unanswered, no id on any "
+                     "of its legs, and the leg whole in the recording.",
+            .blind = "Whether the server would have sent an id a moment later. A clean close "
+                     "before any id is close-before-id (profile conformance).",
+            .client = "Nothing can be resumed: treat the outcome as unknown, and look up the "
+                      "effect before repeating a call that is not idempotent.",
+            .server = "Send an event with an id and empty data as soon as the stream opens, and "
+                      "an id with every message; without an event store use keep-alives, or "
+                      "answer short calls by JSON.",
+            .path = "Raise the idle limit above the longest silence, or make the server's "
+                    "keep-alives shorter than it.",
+            .known = "php-sdk c882401 and ruby-sdk fcb1ac9: their servers send no ids (read in "
+                     "source).",
+        },
         .check = check_impossible,
     },
     {
@@ -969,7 +1328,27 @@ static const struct rule rules[] = {
         .advice = "Client: compare the head of the replay with the cursor before dispatching "
                   "anything, and "
                   "fail the stream's requests when it does not fit.",
-        .source = "DESIGN: judgement of a resumption; MCP 2025-11-25, Transports > Resumability",
+        .source = "Reasoning: the cursor, the replay head and the dispatch log are three claims "
+                  "about one stream; where they disagree no later message can be trusted to "
+                  "follow. MCP 2025-11-25, Transports > Resumability and Redelivery",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |-- GET, Last-Event-ID: 5 ---------->|\n"
+                       "  |<------------------------- id: 8 ---|   gap: fail the session here\n"
+                       "  |     client handles 8, stores 8     |\n"
+                       "  |-- POST call 2 -------------------->|   goes on as if whole\n",
+            .needs = "A resumption whose verdict is fail, and what the client did then: by the "
+                     "log, a message of that leg processed; without a log, that it answered one, "
+                     "or let the stream run on.",
+            .blind = "Without a log it cannot see what the application was told: a client may "
+                     "have reported the loss and still read the stream. After a signalled gap "
+                     "going on is safe and not reported.",
+            .client = "Judge the head of the replay before dispatching it: the successor of the "
+                      "cursor goes on; anything else fails the stream, its outstanding requests "
+                      "and its cursor. The frame named is where that was due.",
+            .server = "Repair the fault that the verdict names (see the other findings of this "
+                      "resumption).",
+        },
         .check = check_unsafe,
     },
     {
@@ -983,7 +1362,24 @@ static const struct rule rules[] = {
         .advice = "Client: store cursor and effect in one transaction, or make handlers idempotent "
                   "and say "
                   "so (--idempotent, the log's header, tool annotations).",
-        .source = "DESIGN: cursor and dispatch are two claims; nothing in the protocol joins them",
+        .source = "Reasoning: the cursor is the client's claim about what reached a socket; "
+                  "nothing in any revision ties it to the effect of the message",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |<--------------- id: 6 {message} ---|   effect, then a crash?\n"
+                       "  |          (the leg is cut)          |\n"
+                       "  |-- GET, Last-Event-ID: 5 ---------->|\n"
+                       "  |<--------------- id: 6 {message} ---|   effect a second time?\n",
+            .needs = "A resumption with a replay. Proof would be: cursor and commit under one txn "
+                     "in the dispatch log, atomic_cursor or idempotent_handlers in its header, "
+                     "--idempotent, or a tool annotated idempotent or read-only.",
+            .blind = "It says that proof is missing, not that something went wrong. An annotation "
+                     "is the server's claim, not a proof.",
+            .client = "Store cursor and effect in one transaction; or make the handler idempotent "
+                      "and declare it, so that the audit can tell. Record a dispatch log with "
+                      "txn.",
+            .server = "Annotate tools with idempotentHint or readOnlyHint where it is true.",
+        },
         .check = check_unproven,
     },
 };
