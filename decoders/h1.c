@@ -242,7 +242,9 @@ static struct pending *response_pair(struct h1 *h, struct place at)
         h->doubt = h->doubt && h->first;
         return h->response;
     }
-    if (!h->first && !h->doubt)
+    /* A server may close an idle connection with a 408 (RFC 9110 15.5.9). */
+    bool idle = h->side[DIR_SERVER].parser.status_code == 408;
+    if (!h->first && !h->doubt && !idle)
         note(h, NULL, NOTE_UNSOLICITED, "response without a request", at);
     h->response = mem_alloc(sizeof(*h->response));
     return h->response;
