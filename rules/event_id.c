@@ -250,8 +250,28 @@ static const struct rule rules[] = {
         .why =
             "A cursor with this id points at two places: a resumption may skip or repeat events.",
         .advice = "Server: make ids unique over all streams of the session.",
-        .source =
-            "MCP 2025-11-25, Transports > Resumability: ids MUST be globally unique in the session",
+        .source = "MCP 2025-03-26, 2025-06-18 and 2025-11-25, Transports > Resumability and "
+                  "Redelivery: an id MUST be globally unique over all streams of the session",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |<--- stream A: id: 0 {message x} ---|\n"
+                       "  |<--- stream B: id: 0 {message y} ---|   the same id\n"
+                       "  |             (A is cut)             |\n"
+                       "  |-- GET, Last-Event-ID: 0 ---------->|   after x, or after y?\n",
+            .needs = "Two events of one session with one id and different content, outside of a "
+                     "replay. Both must be whole in the recording.",
+            .blind = "Ids beyond --max-ids, and reuse with the same content (that looks like a "
+                     "redelivery). Two priming events under one id are left out.",
+            .client = "Nothing protects you but luck: after a break resume only streams whose ids "
+                      "are unique, and take anything unexpected in the replay for a failure.",
+            .server = "Put the stream into the id (stream and number) or count over the whole "
+                      "session; never use the session id or a constant as an event id, and do not "
+                      "start a counter again when a request id comes again.",
+            .known = "java-sdk 305e4cb: the session id on every final response. rust-sdk (rmcp) "
+                     "4a738b9: \"0\" on priming events, which the first common event has too. "
+                     "csharp-sdk 609499b: starts again when a request id is reused (all read in "
+                     "source).",
+        },
         .check = check_reused,
     },
     {
@@ -266,8 +286,28 @@ static const struct rule rules[] = {
         .advice = "Server: persist the counter with the session, or put an epoch into the ids, or "
                   "end the "
                   "session on restart.",
-        .source =
-            "MCP 2025-11-25, Transports > Resumability: ids MUST be globally unique in the session",
+        .source = "MCP 2025-03-26 to 2025-11-25, Transports > Resumability and Redelivery: ids "
+                  "MUST be globally unique in the session. Reasoning: the same numbers with other "
+                  "content are a new count",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |<------------- id: 1, 2, 3, 4, 5 ---|\n"
+                       "  |     (cut; the server restarts)     |\n"
+                       "  |-- GET, Last-Event-ID: 5 ---------->|   5 of before\n"
+                       "  |<--- id: 1, 2 ... other messages ---|   another count\n",
+            .needs = "Ids of a counting scheme that come again with other content, in order, "
+                     "within one session.",
+            .blind = "A restart after which the new count has not yet reached a number that was "
+                     "used before: until then it looks like old ids going back. Opaque ids cannot "
+                     "show it.",
+            .client = "Fail the outstanding requests, drop all cursors of the session, and start "
+                      "a new session.",
+            .server = "Keep the counter with the session in the same store, or begin each process "
+                      "with a new prefix in the ids, or let the session end with the restart "
+                      "(404).",
+            .path = "With several replicas behind one address, each with its own counter, every "
+                    "change of replica looks like this: route by session.",
+        },
         .check = check_epoch,
     },
     {
@@ -280,8 +320,25 @@ static const struct rule rules[] = {
             "In a stream whose ids are proven to count up, an id goes back outside a replay.",
         .why = "A server that replays by comparing numbers will repeat or skip here.",
         .advice = "Server: assign ids in the order of sending.",
-        .source =
-            "DESIGN: id schemes are proven by the capture; MCP leaves the order to the server",
+        .source = "MCP 2025-11-25, Transports > Resumability and Redelivery: ids mark a position "
+                  "in a stream; their order is left to the server. Reasoning: a counter that goes "
+                  "back no longer marks a position",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |<-------------- id: 5 {progress} ---|\n"
+                       "  |<-------------- id: 7 {progress} ---|\n"
+                       "  |<-------------- id: 6 {response} ---|   goes back, no replay\n"
+                       "  |        (cut here: cursor 6)        |\n"
+                       "  |-- GET, Last-Event-ID: 6 ---------->|   is 7 after it?\n",
+            .needs = "A leg that resumes nothing, and ids of which the recording itself proves "
+                     "that they count up (three or more, no contradiction).",
+            .blind = "Opaque ids and ids with a time in them: no order is asked of them. No "
+                     "revision asks for an order at all; it is a risk, not a breach.",
+            .client = "Take the last id received, not the highest one.",
+            .server = "Assign the id at the moment of writing, under the lock of the stream. If "
+                      "the store replays by comparing numbers, a cursor taken here skips or "
+                      "repeats.",
+        },
         .check = check_monotonic,
     },
     {
@@ -293,7 +350,25 @@ static const struct rule rules[] = {
         .summary = "A stream that uses ids sends a response or a server request without one.",
         .why = "If the connection breaks here, this message cannot be asked for again.",
         .advice = "Server: give every message of a resumable stream an id.",
-        .source = "MCP 2025-11-25, Transports > Resumability and Redelivery",
+        .source = "MCP 2025-11-25, Transports > Resumability and Redelivery: ids are optional, "
+                  "and what can be replayed comes after an id. Reasoning: a message without one "
+                  "can be neither named nor acknowledged",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |<-------------- id: 5 {progress} ---|\n"
+                       "  |<----------- {response 1}, no id ---|   cannot be asked for\n"
+                       "  |      (cut before it arrives)       |\n"
+                       "  |-- GET, Last-Event-ID: 5 ---------->|\n"
+                       "  |<--------------------- id: 6 ... ---|   is response 1 in the store?\n",
+            .needs = "A response or a request of the server without an id field, on a stream on "
+                     "which other events have ids.",
+            .blind = "A server may keep messages without an id in its store all the same; only a "
+                     "cut shows it.",
+            .client = "After a break behind such a message do not count on the replay: treat the "
+                      "request as outcome unknown.",
+            .server = "Give an id to every message of a stream that can be resumed; notifications "
+                      "that may be lost are the only ones that can go without.",
+        },
         .check = check_partial,
     },
     {
@@ -305,7 +380,26 @@ static const struct rule rules[] = {
         .summary = "An event id cannot travel in a header unchanged.",
         .why = "The cursor that comes back will not equal the id.",
         .advice = "Server: use visible ASCII without blanks, shorter than 4 KiB.",
-        .source = "WHATWG HTML 9.2.4; RFC 9110 5.5; whatwg/html#689, #7363",
+        .source = "WHATWG HTML 9.2.6 (an id with U+0000 is ignored), 9.2.4 (values of the last "
+                  "event ID); RFC 9110 5.5 (no control bytes, outer blanks are lost); "
+                  "whatwg/html#689, #7363",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |<-------------- id: \" caf\\xe9 1\" ---|\n"
+                       "  |          (the leg is cut)          |\n"
+                       "  |-- Last-Event-ID: caf? 1 ---------->|   blanks and bytes changed\n"
+                       "  |<--------- 400, unknown event id ---|\n",
+            .needs = "The id field as bytes. The limit of the length is a threshold of the policy "
+                     "(4096).",
+            .blind = "Whether this client and these proxies change it: see cursor-mangled for a "
+                     "case where it happened.",
+            .client = "Send the id UTF-8 encoded and unchanged; if that cannot be done, send no "
+                      "header and fail the stream.",
+            .server = "Use letters, digits and - _ . : only, short. An id with U+0000 is not "
+                      "stored by any standard parser: the cursor stays at the event before.",
+            .path = "Header limits of 8 KiB in all are common: long ids make the whole reconnect "
+                    "fail with 431 or 400.",
+        },
         .check = check_unsafe,
     },
     {
@@ -317,7 +411,21 @@ static const struct rule rules[] = {
         .summary = "An id field in a stream of a revision without resumption.",
         .why = "It promises a cursor that no server honours.",
         .advice = "Server: leave the field out in 2026-07-28 exchanges.",
-        .source = "MCP 2026-07-28, changelog, major 9",
+        .source = "MCP 2026-07-28, changelog, major change 9: event ids and redelivery were "
+                  "removed; Transports > Streamable HTTP: streams cannot be resumed",
+        .explain = {
+            .picture = "client                                    server\n"
+                       "  |-- POST tools/call,                       |\n"
+                       "  |   MCP-Protocol-Version: 2026-07-28 ----->|\n"
+                       "  |<------------------- id: 5 {progress} ----|   promises a cursor\n"
+                       "  |<------------------- id: 6 {response} ----|   that nobody honours\n",
+            .needs = "An id field in a response stream of an exchange governed by 2026-07-28.",
+            .blind = "Nothing forbids the field; it is only without meaning there, and harmless "
+                     "to clients that know so.",
+            .client = "Do not store it, and do not reconnect with it: a cut stream is a lost "
+                      "request, to be issued anew.",
+            .server = "Switch the event store off for exchanges of 2026-07-28.",
+        },
         .check = check_removed,
     },
 };
