@@ -896,8 +896,25 @@ static const struct rule rules[] = {
         .advice = "Server: answer a request once. Client: ignore a response to a request that is "
                   "no longer "
                   "pending, and log it.",
-        .source =
-            "JSON-RPC 2.0, 5; MCP 2025-11-25, Transports > Multiple Connections (no broadcasting)",
+        .source = "JSON-RPC 2.0, 5: a request gets one response; MCP 2025-11-25, Transports > "
+                  "Multiple Connections: each message goes on one stream only",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |-- POST call 1 -------------------->|\n"
+                       "  |<------------ id: 6 {response 1} ---|\n"
+                       "  |<------------ id: 9 {response 1} ---|   again, and no replay\n",
+            .needs = "Both responses and the request. A redelivery (same event, same or new id, "
+                     "on a resumed leg) is recognised and does not count. With a log: whether "
+                     "both were processed.",
+            .blind = "Two requests under one id: an answer may be either's (then likely, see "
+                     "request-id-reused).",
+            .client = "Take a request off the list of pending ones with its first response; log "
+                      "and drop what comes after. If both were processed, look at the effect.",
+            .server = "Look for two writers: a handler that answers and a time-out that answers "
+                      "too, or a retry inside the server that ran the tool twice.",
+            .path = "A proxy that repeats a POST on its own makes the server run the call twice: "
+                    "switch that off for POST.",
+        },
         .check = check_duplicate,
     },
     {
@@ -910,7 +927,23 @@ static const struct rule rules[] = {
         .advice = "Server: find out who writes the second response; check that stores and streams "
                   "are keyed "
                   "by session.",
-        .source = "JSON-RPC 2.0, 5 (exactly one of result and error, once)",
+        .source = "JSON-RPC 2.0, 5: one response, with either result or error; MCP 2025-11-25, "
+                  "Base Protocol > Responses",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |-- POST call 1 -------------------->|\n"
+                       "  |<------ {response 1: result \"a\"} ---|\n"
+                       "  |<----------- {response 1: error} ---|   which one holds?\n",
+            .needs = "Two responses to one request whose content differs (order of keys and white "
+                     "space aside).",
+            .blind = "With one request id used twice in flight, each answer may belong to another "
+                     "request: then likely.",
+            .client = "The first one counts. Tell the application when a second one says "
+                      "otherwise, since it acted on the first.",
+            .server = "Find the second writer: a time-out error that races the result, an event "
+                      "store shared between sessions, or streams that are keyed by the request id "
+                      "alone.",
+        },
         .check = check_conflict,
     },
     {
@@ -923,7 +956,27 @@ static const struct rule rules[] = {
         .advice = "Server: echo the id with its type and every digit. If ids belong to another "
                   "client, look "
                   "for shared state between sessions.",
-        .source = "JSON-RPC 2.0, 5: the id must be the same as the request's; MCP, Base Protocol",
+        .source = "JSON-RPC 2.0, 5: the id of a response is the same value as the request's; MCP "
+                  "2025-11-25, Base Protocol > Responses: the same id as the request",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |-- POST {\"id\": 51} ---------------->|\n"
+                       "  |<--- {\"id\": \"51\", \"result\": ...} ---|   a string: another id\n"
+                       "  |    client: \"unknown message id\"    |\n"
+                       "  |    (51 runs into its time-out)     |\n",
+            .needs = "All requests of the client in this session up to that moment, so the "
+                     "session's beginning; otherwise undecidable. The message says when the id "
+                     "fits after string/number conversion or after rounding above 2^53.",
+            .blind = "Requests sent over a connection that is not recorded. Error bodies of "
+                     "refused exchanges, and ids that are null or absent, are left out.",
+            .client = "Use small integers or strings as ids, never numbers above 2^53. Do not "
+                      "convert ids when you compare them: 1 and \"1\" are two ids.",
+            .server = "Keep the id as the raw JSON value, with its type and all digits, from "
+                      "request to response. An id that fits another client's request means state "
+                      "shared between sessions: treat it as a leak.",
+            .path = "A gateway that parses and writes JSON anew must keep large numbers and "
+                    "types.",
+        },
         .check = check_unknown,
     },
     {
@@ -934,7 +987,29 @@ static const struct rule rules[] = {
         .summary = "The response to one request arrives in the exchange of another.",
         .why = "The waiter of this exchange may take it for its own answer.",
         .advice = "Server: key open streams by session and request, not by the request id alone.",
-        .source = "MCP 2025-11-25, Transports > Sending Messages; python-sdk#3060, go-sdk#1004",
+        .source = "MCP 2025-11-25, Transports > Sending Messages to the Server: the stream of a "
+                  "POST carries the responses to its own requests; python-sdk#3060, go-sdk#1004",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |-- POST a: call 1 ----------------->|\n"
+                       "  |-- POST b: call 2 ----------------->|\n"
+                       "  |<------------ on b: {response 1} ---|   belongs to a\n"
+                       "  |<------------ on b: {response 2} ---|\n"
+                       "  |         (a waits for ever)         |\n",
+            .needs = "The response, the exchange that it came in, and the request that it answers "
+                     "in another exchange of the session.",
+            .blind = "When both requests use one id, which of the two an answer belongs to (then "
+                     "likely). Resumed legs are judged by replay-foreign-stream.",
+            .client = "Give every request of a session its own id, and match by id, not by \"the "
+                      "response on my stream is mine\".",
+            .server = "Key open streams by session and by a number of your own, not by the "
+                      "JSON-RPC id as text. If the waiter belongs to another client, handle it as "
+                      "a leak of data.",
+            .path = "Reused upstream connections whose responses get out of step give the same "
+                    "picture: compare both sides of the proxy.",
+            .known = "python-sdk 57394b0: streams are keyed by str(id), so that 1 and \"1\", or "
+                     "one id twice in flight, share one (read in source).",
+        },
         .check = check_misrouted,
     },
     {
@@ -947,7 +1022,33 @@ static const struct rule rules[] = {
         .advice = "Client: find where the message was dropped (cursor before dispatch, parser, "
                   "routing by "
                   "connection). Do not repeat the call blindly: it was executed.",
-        .source = "DESIGN: delivery to a socket is not the effect at the client",
+        .source = "Reasoning: delivery to a socket is not the effect at the client. MCP "
+                  "2025-11-25, Transports > Sending Messages to the Server and Resumability and "
+                  "Redelivery promise no more than the former",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |-- POST call 1: send the mail ----->|\n"
+                       "  |       (the call is executed)       |\n"
+                       "  |<------------ id: 6 {response 1} ---|   on the wire\n"
+                       "  | client: nothing; then \"timed out\"  |\n"
+                       "  |  (tempts the caller to repeat it)  |\n",
+            .needs = "A response on the wire and a log that covers that time and names others of "
+                     "its kind, or shows an error of the client's own making. Without a log: a "
+                     "response sent after the client had gone and on no later leg, or inside a "
+                     "proven gap.",
+            .blind = "Without a log, messages that reached the host and were dropped inside the "
+                     "client. A response that a cancellation overtook is response-late.",
+            .client = "Do not repeat the call: it was executed. Then look where it was dropped: a "
+                      "cursor stored before the handler ran, a parser that gave up on the "
+                      "framing, a waiter that was gone.",
+            .server = "Keep the final response until the client has come back or the session "
+                      "ends, not only until it was written to a socket.",
+            .path = "If the client was cut off (FIN or RST before the response), that is where "
+                    "the time-out is to be found.",
+            .known = "Cloudflare agents a0e134b: deletes the log of a POST stream right after "
+                     "writing its final response. mcp-go 56af04b client: ignores responses on a "
+                     "GET stream (both read in source).",
+        },
         .check = check_lost,
     },
     {
@@ -960,7 +1061,21 @@ static const struct rule rules[] = {
         .why = "Legal: the call may have had its effect although the client gave it up.",
         .advice =
             "Client: allow more time while progress arrives; treat the late result as information.",
-        .source = "MCP 2025-11-25, Cancellation (races must be tolerated)",
+        .source = "MCP 2024-11-05 to 2025-11-25, Cancellation: the receiver should stop and not "
+                  "answer, the sender should ignore a late response, and both must bear races",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |-- POST call 1 -------------------->|\n"
+                       "  |-- notifications/cancelled 1 ------>|   client gives up\n"
+                       "  |<------------------ {response 1} ---|   it had been done all the same\n",
+            .needs = "The cancellation and the response, with their times, in one session.",
+            .blind = "Whether the two crossed on the way: that is legal, and the reason why this "
+                     "is only info. A time-out that the client did not put on the wire.",
+            .client = "Do not take \"cancelled\" for \"not done\". Start the time-out again while "
+                      "progress arrives, within an upper limit.",
+            .server = "Stop on a cancellation if you can, and do not answer then; if the effect "
+                      "is done, the late response is the better choice.",
+        },
         .check = check_late,
     },
     {
@@ -973,8 +1088,25 @@ static const struct rule rules[] = {
         .why = "Clients that look for the response on the request's own stream never see it.",
         .advice =
             "Server: send responses on the stream of their request, or on a GET that resumes it.",
-        .source =
-            "MCP 2025-11-25, Transports > Listening: MUST NOT send a response unless resuming",
+        .source = "MCP 2025-11-25, Transports > Listening for Messages from the Server: no "
+                  "response on a GET stream, unless it resumes a stream of an earlier request "
+                  "(MUST NOT)",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |-- GET, no Last-Event-ID ---------->|   a listening stream\n"
+                       "  |-- POST call 1 -------------------->|\n"
+                       "  |<------ on the GET: {response 1} ---|   must not be there\n"
+                       "  |      (the POST stays silent)       |\n",
+            .needs = "The GET without cursor (or with a cursor of the listening stream), and the "
+                     "response on its leg.",
+            .blind = "A GET that resumes a request's stream by a cursor that the recording does "
+                     "not know: its leg is then a stream of its own and not judged here. Old "
+                     "HTTP+SSE sessions (2024-11-05) work this way and are left out.",
+            .client = "Accept a response on any stream of the session and match it by id: that "
+                      "rescues the call. Report it.",
+            .server = "Send the response on the stream of its POST. If that is cut, keep it for "
+                      "the GET that resumes that stream by its cursor.",
+        },
         .check = check_standalone,
     },
     {
@@ -986,7 +1118,24 @@ static const struct rule rules[] = {
         .summary = "The same message on two legs that are open at the same time.",
         .why = "The client processes it twice.",
         .advice = "Server: choose one stream for each message.",
-        .source = "MCP 2025-11-25, Transports > Multiple Connections: MUST NOT broadcast",
+        .source = "MCP 2025-11-25, Transports > Multiple Connections: each message goes on one of "
+                  "the connected streams; it MUST NOT be broadcast over several",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |-- GET, listening ----------------->|\n"
+                       "  |-- POST call 1 -------------------->|\n"
+                       "  |<------- leg 1 (open): {message} ---|\n"
+                       "  |<------- leg 2 (open): {message} ---|   the same one\n",
+            .needs = "Two legs of different streams of one session, open at the same time, and "
+                     "one message (a response, a server request with one id, or one event) on "
+                     "both.",
+            .blind = "The same notification for two clients, or two equal notifications: neither "
+                     "is a broadcast. In a HAR legs overlap only by their stated times.",
+            .client = "Recognise the second copy by event id and JSON-RPC id.",
+            .server = "Choose one stream for each message: the request's own, else the listening "
+                      "one. \"Send to all connections\" is for several clients, not for several "
+                      "streams of one.",
+        },
         .check = check_broadcast,
     },
     {
@@ -999,7 +1148,27 @@ static const struct rule rules[] = {
                "effect.",
         .advice =
             "Look at how its exchange ended. Server: answer every request, if only by an error.",
-        .source = "MCP 2025-11-25, Transports > Sending Messages (one response per request)",
+        .source = "MCP 2025-11-25, Transports > Sending Messages to the Server: the stream should "
+                  "in the end carry one response for each request of the POST; JSON-RPC 2.0, 5",
+        .explain = {
+            .picture = "client                                server\n"
+                       "  |-- POST call 1 ---------------------->|\n"
+                       "  |<----------------- 200, {progress} ---|\n"
+                       "  | (end of the stream, of all its legs) |\n"
+                       "  |         no result, no error          |\n",
+            .needs = "The request, and the end of its exchange and of every leg of its stream, "
+                     "wholly recorded. While one is open, or a part is missing, it is undecidable "
+                     "or silent.",
+            .blind = "Whether the call was executed: nothing on the wire tells. If the evidence "
+                     "proves that a response existed, response-lost says so instead.",
+            .client = "Treat the outcome as unknown: look the effect up before repeating. Check "
+                      "whether the stream could have been resumed (resume-missing, "
+                      "resume-impossible).",
+            .server = "Answer every request, with an error where the handler dies or the process "
+                      "stops. Look in the server's log for the end of this handler.",
+            .path = "See how the exchange ended: an RST or a FIN after a round number of seconds "
+                    "is an idle limit.",
+        },
         .check = check_unanswered,
     },
     {
@@ -1012,8 +1181,29 @@ static const struct rule rules[] = {
         .advice =
             "Client: resume the stream instead of repeating the call, or use an idempotency key. "
             "Server: make the tool idempotent and say so (idempotentHint).",
-        .source = "RFC 9110 9.2.2 (POST is not idempotent); MCP 2026-07-28, changelog (re-issue by "
-                  "design)",
+        .source = "RFC 9110 9.2.2: POST is not idempotent, so it must not be repeated unless it "
+                  "is known to be safe. MCP 2026-07-28, changelog, major change 9, makes "
+                  "re-issuing the only way after a cut",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |-- POST call 1: pay 10 ------------>|\n"
+                       "  |<-------------- id: 5 {progress} ---|\n"
+                       "  |          (the leg is cut)          |\n"
+                       "  |-- POST call 2: pay 10 ------------>|   the same call again\n"
+                       "  |<------------------ {response 2} ---|   paid once, or twice?\n",
+            .needs = "Two requests with the same method and parameters (_meta aside), the first "
+                     "broken off or given up and unanswered at the client. Also across a new "
+                     "session of the same client.",
+            .blind = "A user who wants the same thing twice looks the same, if a cut lies "
+                     "between. Methods that only read lists, initialize, ping and the like are "
+                     "left out; idempotent tools are info.",
+            .client = "Resume with the last id instead of repeating; if there is none, look up "
+                      "the effect first. Send a key of your own with the call by which the server "
+                      "can know it again.",
+            .server = "Make the tool idempotent by such a key, and annotate it (idempotentHint). "
+                      "Keep the response of the first call for the client that comes back.",
+            .path = "Switch off automatic repetition of POST in proxies and service meshes.",
+        },
         .check = check_reissued,
     },
     {
@@ -1024,8 +1214,24 @@ static const struct rule rules[] = {
         .summary = "One sender uses a request id twice in a session.",
         .why = "While the first is in flight, nobody can tell which request an answer belongs to.",
         .advice = "Sender: count ids up; never use one again in the session.",
-        .source = "MCP 2025-11-25, Base Protocol > Requests: MUST NOT have been used before in the "
-                  "session",
+        .source = "MCP 2024-11-05 to 2025-11-25, Base Protocol > Requests: an id MUST NOT have "
+                  "been used before by the same requestor in the session. MCP 2026-07-28: not "
+                  "while it is in flight",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |-- POST {\"id\": 1, call a} --------->|\n"
+                       "  |-- POST {\"id\": 1, call b} --------->|   1 is still in flight\n"
+                       "  |<------ {\"id\": 1, \"result\": ...} ---|   of a or of b?\n",
+            .needs = "Two requests of one sender in one session with the same id (value and JSON "
+                     "type). Error while the first is unanswered.",
+            .blind = "Without a session id several clients may stand behind one address, so only "
+                     "requests of one connection are compared. A server request that comes again "
+                     "in a replay does not count.",
+            .client = "Count ids up over the whole session, for all tasks that share it; do not "
+                      "start at 1 for every request or every connection.",
+            .server = "Refuse a request whose id is in flight, and never key streams by the "
+                      "request id alone.",
+        },
         .check = check_id_reused,
     },
     {
@@ -1037,7 +1243,25 @@ static const struct rule rules[] = {
         .summary = "A request of the server was never answered by POST.",
         .why = "A server that pings or asks for input waits, or takes the client for dead.",
         .advice = "Client: answer every request of the server, if only by an error.",
-        .source = "JSON-RPC 2.0, 5; MCP 2025-11-25, Ping",
+        .source = "JSON-RPC 2.0, 5: a request gets a response; MCP 2024-11-05 to 2025-11-25, "
+                  "Ping: the receiver must answer promptly",
+        .explain = {
+            .picture = "client                                  server\n"
+                       "  |<------- {\"id\": 7, \"method\": \"ping\"} ---|\n"
+                       "  |        (five seconds and more)         |\n"
+                       "  |      no POST with the answer to 7      |\n"
+                       "  | (the server takes the client for dead) |\n",
+            .needs = "The server's request delivered to the client, and at least five seconds of "
+                     "a wholly recorded session after it.",
+            .blind = "An answer over a connection that the recording lacks: with holes in it, it "
+                     "is undecidable. A slow user (elicitation) may still be thinking.",
+            .client = "Answer every request, if only by \"method not found\". Check that requests "
+                      "are also handled when they come on a resumed leg or on the listening "
+                      "stream.",
+            .server = "Time out, and do not end the session for one lost ping: the request may "
+                      "have been lost on a cut stream.",
+            .path = "If the client did POST and the server never got it, compare both sides.",
+        },
         .check = check_server_unanswered,
     },
     {
@@ -1049,7 +1273,24 @@ static const struct rule rules[] = {
         .summary = "Two answers of the client to one request of the server.",
         .why = "Typical after a replay: the client processed the request twice.",
         .advice = "Client: recognise a redelivered server request by its event id and JSON-RPC id.",
-        .source = "JSON-RPC 2.0, 5; MCP 2025-11-25, Transports > Resumability",
+        .source = "JSON-RPC 2.0, 5: one response for a request; MCP 2025-11-25, Transports > "
+                  "Resumability and Redelivery: redelivery is of messages, not of effects",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |<------------- id: 5 {request 7} ---|\n"
+                       "  |-- POST {answer 7} ---------------->|\n"
+                       "  | (cut; the replay starts too early) |\n"
+                       "  |<------------- id: 5 {request 7} ---|   a redelivery\n"
+                       "  |-- POST {answer 7} ---------------->|   handled twice\n",
+            .needs = "The server's request and two POSTs of the client that answer it.",
+            .blind = "Whether the user was asked twice, or a stored answer was sent again. A POST "
+                     "that a proxy repeated looks the same from the server's side.",
+            .client = "Remember which server requests were answered, by session and id; on a "
+                      "redelivery send nothing, or the stored answer. Sampling and elicitation "
+                      "cost money or patience twice.",
+            .server = "Take the first answer and ignore the second, with 202. Do not replay "
+                      "requests that were answered.",
+        },
         .check = check_server_twice,
     },
     {
@@ -1061,7 +1302,24 @@ static const struct rule rules[] = {
         .summary = "A cancellation of a request that its sender never issued, or of initialize.",
         .why = "The request that was meant goes on, and has its effect.",
         .advice = "Client: cancel with the id exactly as sent, in its own direction.",
-        .source = "MCP 2025-11-25, Cancellation > Behavior Requirements 1 and 2",
+        .source = "MCP 2024-11-05 to 2025-11-25, Cancellation > Behavior Requirements: only "
+                  "requests that were issued in the same direction; initialize MUST NOT be "
+                  "cancelled",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |-- POST {\"id\": 12, call} ---------->|\n"
+                       "  |-- cancelled {\"requestId\": \"12\"} -->|   a string: no such id\n"
+                       "  |            (12 goes on)            |\n"
+                       "  |<----------------- {response 12} ---|\n",
+            .needs = "The cancellation and all requests of its sender in the session up to it; so "
+                     "a session that is recorded from its start.",
+            .blind = "Requests over a connection that is not recorded. A cancellation that "
+                     "crosses its response is legal and not meant.",
+            .client = "Send the id with the type and value it had in the request, in the session "
+                      "that it belongs to. Never cancel initialize: close the connection instead.",
+            .server = "Ignore it. Do not convert ids to find one that fits: that may stop another "
+                      "call.",
+        },
         .check = check_cancel,
     },
     {
@@ -1073,7 +1331,25 @@ static const struct rule rules[] = {
         .why = "After a resumption it is evidence that events were left out or came out of order.",
         .advice =
             "Server: send increasing values; check the order in which the event store replays.",
-        .source = "MCP 2025-11-25, Progress: the value MUST increase with each notification",
+        .source = "MCP 2024-11-05 to 2026-07-28, Progress: the value MUST increase with each "
+                  "notification",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |<------------------- progress 10 ---|\n"
+                       "  |<------------------- progress 20 ---|\n"
+                       "  |<------------------- progress 20 ---|   or less: does not increase\n",
+            .needs = "Progress notifications of one token, in the order of the stream, "
+                     "redelivered ones taken out.",
+            .blind = "Whether the server counts wrongly or the replay is out of order; on a "
+                     "resumed leg the message says that the latter is possible.",
+            .client = "Show the highest value. On a resumed leg take it as a sign of a bad "
+                      "replay.",
+            .server = "Raise the value with each notification (count steps, not percent rounded "
+                      "down). If it happens after resumptions only, check the order in which the "
+                      "store gives events out.",
+            .known = "typescript-sdk 1.32.2 and v2, example InMemoryEventStore: replays out of "
+                     "order (executed).",
+        },
         .check = check_progress,
     },
     {
@@ -1084,7 +1360,23 @@ static const struct rule rules[] = {
         .summary = "Progress that went on evenly skips values across a break.",
         .why = "With opaque ids this is the only trace of a gap in the replay.",
         .advice = "Look at the resumption at the break: were events left out?",
-        .source = "DESIGN: evidence beyond ids",
+        .source = "MCP 2025-11-25, Progress (increasing values). Reasoning: where ids are opaque, "
+                  "evenly stepping values are the only count that a replay can be held against",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |<-------------- progress 1, 2, 3 ---|   steps of 1\n"
+                       "  |          (the leg is cut)          |\n"
+                       "  |-- GET, Last-Event-ID: x3 --------->|\n"
+                       "  |<----------------- progress 7, 8 ---|   where are 4, 5, 6?\n",
+            .needs = "A token whose values stepped evenly before the break, and the first value "
+                     "after it.",
+            .blind = "A server that sends less often while nobody listens, or whose work went "
+                     "faster: therefore likely, and info. Uneven progress says nothing.",
+            .client = "Suspect a gap: check that no response or request came with the missing "
+                      "events before going on.",
+            .server = "See whether events that were produced while no connection was there went "
+                      "into the store.",
+        },
         .check = check_jump,
     },
     {
@@ -1096,7 +1388,21 @@ static const struct rule rules[] = {
         .why =
             "The client has closed the request: the notification is lost, or reported as an error.",
         .advice = "Server: stop progress before the response is written.",
-        .source = "MCP 2025-11-25, Progress: MUST stop after completion",
+        .source = "MCP 2024-11-05 to 2026-07-28, Progress: notifications MUST stop after "
+                  "completion (tasks, 2025-11-25, go on until the task has ended)",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |<------------------- progress 90 ---|\n"
+                       "  |<------------------ {response 1} ---|\n"
+                       "  |<------------------ progress 100 ---|   after the end\n",
+            .needs = "The response and a progress notification of its token behind it: on one "
+                     "leg, or a second later on another. Redeliveries and tasks are left out.",
+            .blind = "Within one second on two connections the two may have crossed; that is not "
+                     "reported.",
+            .client = "Ignore it: the request is closed. It is not an error that should end the "
+                      "stream.",
+            .server = "Stop the reporter and wait for its last write before writing the response.",
+        },
         .check = check_after_response,
     },
     {
@@ -1109,7 +1415,20 @@ static const struct rule rules[] = {
         .advice =
             "Server: use the token of the request, with its type; look for state shared between "
             "sessions.",
-        .source = "MCP 2025-11-25, Progress: only tokens of an active request",
+        .source = "MCP 2024-11-05 to 2026-07-28, Progress: only tokens of an active request, sent "
+                  "by its requestor",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |-- POST call 1, progressToken: 1 -->|\n"
+                       "  |<-- progress, progressToken: \"1\" ---|   nobody's token\n"
+                       "  |     (call 1 shows no progress)     |\n",
+            .needs = "All requests of the client in the session up to that moment, with the "
+                     "tokens in their _meta; otherwise undecidable.",
+            .blind = "Requests over connections that are not recorded, and tokens of tasks.",
+            .client = "Log and ignore it; a token is compared with its JSON type.",
+            .server = "Send the token as it came, with its type. If the token is known in another "
+                      "session, state is shared between sessions: treat it as a leak.",
+        },
         .check = check_token,
     },
     {
@@ -1124,8 +1443,28 @@ static const struct rule rules[] = {
         .advice = "Server: a disconnect is no cancellation; finish the call and keep its response "
                   "for the "
                   "resumption.",
-        .source = "MCP 2025-11-25, Transports > Sending Messages: disconnection SHOULD NOT be "
-                  "cancellation",
+        .source = "MCP 2025-03-26 to 2025-11-25, Transports > Sending Messages to the Server: a "
+                  "disconnection SHOULD NOT be taken for a cancellation; to cancel, the client "
+                  "sends notifications/cancelled. (2026-07-28 turns this round: there it is one.)",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |-- POST call 1 -------------------->|\n"
+                       "  |<-------------- id: 5 {progress} ---|\n"
+                       "  |  (cut: the server stops the call)  |\n"
+                       "  |-- GET, Last-Event-ID: 5 ---------->|\n"
+                       "  |<--------- id: 6 {progress}, end ---|   no response, ever\n",
+            .needs = "A cut leg, a resumption with a good cursor, its replay, a clean end by the "
+                     "server, and no response on any leg. Without a cancellation of the client.",
+            .blind = "Why there is no response: the handler may have died for another reason, "
+                     "hence likely. Where nothing at all came, replay-empty or replay-stalled "
+                     "tells it.",
+            .client = "Treat the outcome as unknown: the call may have been stopped half way. "
+                      "Send notifications/cancelled when you do want to cancel.",
+            .server = "Do not tie the handler to the connection (the request context of most web "
+                      "frameworks ends with it). Let it finish, and store its response under the "
+                      "stream.",
+            .path = "Nothing to repair, but each cut costs a call here: raise idle limits.",
+        },
         .check = check_disconnect,
     },
 };
