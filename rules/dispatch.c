@@ -692,7 +692,32 @@ static const struct rule rules[] = {
         .advice = "Client: store the cursor after, or together with, the effect of the message; on "
                   "restart "
                   "compare log and cursor before resuming.",
-        .source = "DESIGN: cursor stored before dispatch, crash between",
+        .source = "Reasoning: the cursor is a claim, and what is at or before it is never sent "
+                  "again (MCP 2025-11-25, Transports > Resumability and Redelivery); stored "
+                  "before dispatch with a crash between, one message is skipped",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |<--------------- id: 6 {message} ---|   log: received\n"
+                       "  |      client stores the cursor      |   log: cursor 6\n"
+                       "  |      client crashes, restarts      |   log: 6 never processed\n"
+                       "  |-- GET, Last-Event-ID: 6 ---------->|\n"
+                       "  |<--------------- id: 7 {message} ---|   6 is lost for good\n",
+            .needs = "A dispatch log that writes processed (or committed) for other messages and "
+                     "names them by event id or digest; the event delivered on the wire; and the "
+                     "cursor at or past it, by the log or by a reconnect.",
+            .blind = "A handler that ran and whose line was lost in the crash: the log is taken "
+                     "at its word. An event outside the time that the log covers is not judged. "
+                     "dropped and failed count as handled.",
+            .client = "Look up what the message was (its frame is named) and make its effect good "
+                      "by hand. Then store the cursor after the effect, or both in one "
+                      "transaction; at start compare log and cursor, and go back to the last "
+                      "event that was processed.",
+            .server = "A reconnect with the id of the event before it brings the message again, "
+                      "as long as it is kept.",
+            .known = "Clients that store the id before they dispatch the message, so that a crash "
+                     "between skips it: typescript-sdk 1.32.2 and v2 (read in source; a message "
+                     "that does not parse moves the cursor too).",
+        },
         .check = check_skipped,
     },
     {
@@ -705,7 +730,28 @@ static const struct rule rules[] = {
         .advice =
             "Client: recognise a message by its event id and JSON-RPC id before handling it; store "
             "cursor and effect in one transaction.",
-        .source = "DESIGN: cursor stored after dispatch, crash between",
+        .source = "Reasoning: a cursor stored after dispatch, with a crash between, makes the "
+                  "server send one event again, rightly (MCP 2025-11-25, Transports > "
+                  "Resumability and Redelivery)",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |<--------------- id: 6 {message} ---|   log: processed\n"
+                       "  | crash before the cursor is stored  |\n"
+                       "  |-- GET, Last-Event-ID: 5 ---------->|\n"
+                       "  |<--------------- id: 6 {message} ---|   log: processed, again\n",
+            .needs = "A dispatch log with two or more processed (or committed) lines for one "
+                     "message: by event id, by digest, or by request id for responses, new event "
+                     "ids included.",
+            .blind = "Whether the second run had an effect. Info where the handler is known to be "
+                     "idempotent, or where the log records commits and only one copy was "
+                     "committed. A log in the form of a map keeps one state an event and cannot "
+                     "show it.",
+            .client = "Check the effect (two mails, two bookings). Then keep the ids of handled "
+                      "events and of answered requests beside the cursor, and look there before "
+                      "handling.",
+            .server = "If the replay began at or below the cursor, that is yours: see "
+                      "replay-at-or-below-cursor. Annotate tools that are idempotent.",
+        },
         .check = check_duplicated,
     },
     {
@@ -721,7 +767,24 @@ static const struct rule rules[] = {
                "loss.",
         .advice =
             "Client: look at the effect itself before going on; commit effect and cursor together.",
-        .source = "DESIGN: judgement of a resumption (processed, not committed)",
+        .source = "Reasoning: a message that was processed and not committed can be neither "
+                  "repeated nor dropped safely; only one transaction, or an idempotent handler, "
+                  "decides it",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |<--------------- id: 6 {message} ---|   log: processed\n"
+                       "  |               crash                |   log: no committed\n"
+                       "  |-- GET, Last-Event-ID: 5 ---------->|\n"
+                       "  |<--------------- id: 6 {message} ---|   repeat it, or drop it?\n",
+            .needs = "A dispatch log that tells processed from committed, and a reconnect behind "
+                     "the event: its replay begins with it.",
+            .blind = "Whether the effect lasted: that is the finding. A log that never writes "
+                     "committed knows only processed, and is judged so. With a map, the time of a "
+                     "state is unknown (likely).",
+            .client = "Before handling the event again look at the effect itself, by a key that "
+                      "it carries. For the future write effect, commit and cursor in one "
+                      "transaction and log them with one txn.",
+        },
         .check = check_uncommitted,
     },
     {
@@ -734,7 +797,31 @@ static const struct rule rules[] = {
         .advice =
             "Client: compare the event's framing with what the parser expects (line ends, chunk "
             "boundaries, event names, several data lines).",
-        .source = "DESIGN: delivery to a socket is not dispatch",
+        .source = "WHATWG HTML 9.2.6 says what an event is. Reasoning: delivery to a socket is "
+                  "not dispatch, and an event that is whole by the standard should reach a "
+                  "handler",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |<--------------- id: 6 {message} ---|   whole on the wire\n"
+                       "  |-- TCP: acknowledged -------------->|   the host had it\n"
+                       "  |       log: 5 and 7 processed       |   log: nothing of 6\n",
+            .needs = "A log that covers the time of the message and, by its other lines, names "
+                     "messages of this kind; the message delivered and acknowledged.",
+            .blind = "Where in the client it was dropped, and whether on purpose. A log that "
+                     "filters (by level, by kind) in a way that the other lines do not show looks "
+                     "the same.",
+            .client = "Replay exactly these bytes into the parser: look at line ends (CR, CRLF), "
+                      "chunk boundaries inside the event, several data lines, the event name, a "
+                      "byte order mark. Then look for a waiter that was gone.",
+            .server = "Plain framing trips nobody: LF, one data line, event \"message\" or none, "
+                      "no id without data.",
+            .path = "A proxy that rewrites the stream between capture and client can do it: "
+                    "capture nearer to the client.",
+            .known = "eventsource-parser 3.1.1: loses the first event after a byte order mark "
+                     "when fed a string (executed). go-sdk 3d6450f: a lone CR is no line end. "
+                     "java-sdk 305e4cb and go-sdk: a line without a colon ends the stream. mcp-go "
+                     "56af04b: ignores responses on a GET stream (read in source).",
+        },
         .check = check_missing,
     },
     {
@@ -749,7 +836,24 @@ static const struct rule rules[] = {
         .advice = "Check that log and capture belong together (session ids, times); then look for "
                   "messages "
                   "that the client made up.",
-        .source = "DESIGN: three views of one stream",
+        .source = "Reasoning: cursor, wire and log are three views of one stream; what only one "
+                  "of them has is either a hole in the evidence or an invention",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |<------------------ id: 5, id: 6 ---|\n"
+                       "  |        (nothing else came)         |\n"
+                       "  |          client handles 7          |   log: processed 7\n",
+            .needs = "A session wholly recorded around that time, without gaps, and a log line of "
+                     "origin wire that fits no event and no response. Otherwise undecidable.",
+            .blind = "A second connection or interface that was not captured, and a log of "
+                     "another session under the same name. Lines that the log itself calls "
+                     "synthetic are left out.",
+            .client = "First check that log and capture belong together: session ids, clock, "
+                      "host. If they do, look for messages that were restored from a store, or "
+                      "made up and not marked: mark them as synthetic.",
+            .server = "If your own log has the event as sent, say so: then the capture lacks a "
+                      "connection.",
+        },
         .check = check_phantom,
     },
     {
@@ -761,7 +865,22 @@ static const struct rule rules[] = {
             "The log's order is not that of the wire, or its states come in an impossible order.",
         .why = "An effect may rest on one that had not happened yet.",
         .advice = "Client: dispatch the messages of a stream one after the other.",
-        .source = "DESIGN: order of a stream is the order of first appearance",
+        .source = "Reasoning: the order of a stream is that of first appearance on the wire (TCP "
+                  "and SSE keep it); an effect may depend on the one before",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |<--------------- id: 5 {message} ---|\n"
+                       "  |<--------------- id: 6 {message} ---|\n"
+                       "  |          client handles 6          |   log: processed 6\n"
+                       "  |          client handles 5          |   log: processed 5\n",
+            .needs = "A log with times or in order of lines, and the order of the stream on the "
+                     "wire. Or the states of one message: received, then processed, then "
+                     "committed; cursor anywhere after received.",
+            .blind = "Handlers that run side by side and log when they end, not when they begin. "
+                     "Messages of different streams have no order to one another.",
+            .client = "Handle the messages of a stream in one queue. If the order does not matter "
+                      "to the handlers, say so in a policy file and let the log record the start.",
+        },
         .check = check_reordered,
     },
     {
@@ -774,7 +893,29 @@ static const struct rule rules[] = {
         .advice = "Client: decode UTF-8 across chunk boundaries, join all data lines of an event, "
                   "and do not "
                   "change ids.",
-        .source = "WHATWG HTML 9.2.6; DESIGN: content digests",
+        .source = "WHATWG HTML 9.2.6: the data of an event are its data lines joined with LF, "
+                  "decoded as UTF-8; JSON-RPC 2.0, 5. Reasoning: equal bytes have equal digests",
+        .explain = {
+            .picture = "client                                server\n"
+                       "  |<- id: 6 {\"id\": 3, \"text\": \"e...\"} ---|   xxh3: 1f...\n"
+                       "  |    parser, decoder, id rewriting     |\n"
+                       "  |          client handles it           |   log: digest 9c..., or id 4\n",
+            .needs = "A log with digests of the payload as received, or with the JSON-RPC id, and "
+                     "the message on the wire.",
+            .blind = "A digest taken after the message was parsed and written anew differs "
+                     "without any change. Ids that clients put into messages of a resumed leg are "
+                     "known and not reported. From a HAR it is only likely.",
+            .client = "Compute the digest over the bytes of the data field, lines joined with LF. "
+                      "If they still differ: decode UTF-8 over chunk boundaries, join all data "
+                      "lines, trim nothing, and do not overwrite ids.",
+            .server = "Send one data line of valid UTF-8; that leaves a parser least to get "
+                      "wrong.",
+            .path = "A proxy between capture and client that transcodes or rewrites: capture "
+                    "nearer to the client.",
+            .known = "go-sdk 3d6450f and java-sdk 305e4cb trim white space around the data (read "
+                     "in source). typescript-sdk and python-sdk 57394b0 overwrite the id of a "
+                     "response on a resumed stream (read in source).",
+        },
         .check = check_payload,
     },
     {
@@ -787,7 +928,23 @@ static const struct rule rules[] = {
         .why =
             "Two places hold a cursor, and they disagree: what was durable is not what was used.",
         .advice = "Client: read the cursor for a reconnect from the store that the log speaks of.",
-        .source = "DESIGN: the three cursors",
+        .source = "Reasoning: the cursor on the wire, the one that is stored and the last "
+                  "dispatched event are three; only the stored one survives a crash, so it is the "
+                  "one to resume from",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |<----------- id: 5, id: 6, id: 7 ---|\n"
+                       "  |               client               |   log: cursor 6 stored\n"
+                       "  |          (the leg is cut)          |\n"
+                       "  |-- GET, Last-Event-ID: 7 ---------->|   the log says 6\n",
+            .needs = "A log with cursor lines (or atomic commits) before the reconnect, and its "
+                     "Last-Event-ID. A line within 100 ms of the request may belong to it.",
+            .blind = "A cursor line that was lost in a crash. An older header than the stored one "
+                     "is cursor-behind, a mangled one cursor-mangled.",
+            .client = "There are two cursors: one in memory, from the parser, and one in the "
+                      "store. Read the one for the reconnect from the store, or write the store "
+                      "wherever the other moves; else the log proves nothing after a restart.",
+        },
         .check = check_mismatch,
     },
     {
@@ -798,7 +955,26 @@ static const struct rule rules[] = {
         .summary = "The log holds a result or error that the client made up itself.",
         .why = "The application was told of an outcome that the server never reported.",
         .advice = "Look at what the wire shows for this request: it may have been answered.",
-        .source = "FIELD: clients synthesise errors on time-out or end of stream",
+        .source = "Reasoning: what the application is told and what the server said are two "
+                  "things; the log must keep them apart. Field: clients make up errors at a "
+                  "time-out or the end of a stream",
+        .explain = {
+            .picture = "client                              server\n"
+                       "  |-- POST call 1 -------------------->|\n"
+                       "  |  (the leg ends, or time runs out)  |\n"
+                       "  |      client makes up an error      |   log: origin synthetic\n"
+                       "  |<------------ id: 6 {response 1} ---|   perhaps, later\n",
+            .needs = "A log line whose origin is synthetic, or a line of a known client's log "
+                     "that is made so (see the importers).",
+            .blind = "Messages that the client made up and did not mark: they show as "
+                     "dispatch-phantom or not at all.",
+            .client = "Word the made-up error so that a caller knows that the outcome is unknown, "
+                      "not that the call failed. Look at the wire for the real answer before "
+                      "repeating.",
+            .server = "If the response was sent, see response-lost; if not, request-unanswered.",
+            .known = "go-sdk 3d6450f: \"request terminated without response\" when a stream ends "
+                     "before an id (read in source).",
+        },
         .check = check_synthetic,
     },
     {
@@ -811,7 +987,22 @@ static const struct rule rules[] = {
         .why = "Before dispatch: a crash skips a message. After it: a crash repeats one. Atomic: "
                "neither.",
         .advice = "Client: store both in one transaction.",
-        .source = "DESIGN: cursor, dispatch and a crash between",
+        .source = "Reasoning: of cursor and effect, one is written first unless one transaction "
+                  "writes both; a crash between the two shows which",
+        .explain = {
+            .picture = "before-dispatch:  cursor 6 | crash | effect 6    6 is skipped\n"
+                       "after-dispatch:   effect 6 | crash | cursor 6    6 comes twice\n"
+                       "atomic:           [ effect 6 + cursor 6 ]        neither\n"
+                       "mixed:            now one, now the other         either\n",
+            .needs = "A log with cursor lines and processed or committed lines of the same "
+                     "events, with times or in order; an equal txn on both proves atomicity.",
+            .blind = "What the client would do in a crash that did not happen. Lines written "
+                     "later than the deed give a wrong picture of the order.",
+            .client = "Put effect and cursor into one transaction and log one txn. If that cannot "
+                      "be, choose after-dispatch and idempotent handlers: a repetition can be "
+                      "recognised, a skipped message cannot.",
+            .known = "Before dispatch: typescript-sdk 1.32.2 and v2 (read in source).",
+        },
         .check = check_policy,
     },
     {
@@ -823,7 +1014,24 @@ static const struct rule rules[] = {
         .why =
             "Log times were corrected by the offset stated; what rests on them is as good as that.",
         .advice = "Keep the clocks of client and capture host in step.",
-        .source = "DESIGN: the clock offset that was applied is stated",
+        .source = "Reasoning: an event cannot be logged before it arrives, so the smallest "
+                  "difference bounds the offset; it is stated because times of the log are "
+                  "shifted by it",
+        .explain = {
+            .picture = "capture:  id: 6 arrives   12:00:00.100\n"
+                       "log:      6 received      12:00:03.300      about 3.2 s ahead\n"
+                       "capture:  id: 7 arrives   12:00:09.500\n"
+                       "log:      7 received      12:00:12.700      3.2 s again: an offset\n",
+            .needs = "A log with times and messages that are found on the wire too. The smallest "
+                     "difference between arrival and log line is the offset; its change over time "
+                     "is the drift.",
+            .blind = "A delay that every message had (a queue before the log) is counted as "
+                     "offset. A clock that was set in between fits no line: times near it are "
+                     "poor.",
+            .client = "Run NTP on the host, and log times with milliseconds and zone (or UTC).",
+            .path = "Keep the clock of the capturing host in step as well: it may be the one that "
+                    "is wrong.",
+        },
         .whole = check_skew,
     },
 };
