@@ -405,17 +405,21 @@ static void check_json(struct rule_run *run, const struct session *s)
 
 /* ---- progress ---- */
 
+/* Of a stream with endless legs only the last ones can be open. */
+#define LAST_LEGS 8
+
+/* When the last connection that could carry the response ended. */
 static int64_t closed_at(const struct session *s, const struct exch *x)
 {
-    const struct leg *l = x->leg == NONE ? NULL : s->leg[x->leg];
+    const struct stream *st = x->leg == NONE ? NULL : s->stream[s->leg[x->leg]->stream];
     int64_t end = x->ended && x->end_kind != END_OPEN ? x->end.time : INT64_MAX;
 
-    for (uint32_t i = 0; l && i < s->stream[l->stream]->leg_count; i++) {
-        const struct leg *next = s->leg[s->stream[l->stream]->leg[i]];
-        if (!next->ended || next->end == END_OPEN)
+    for (uint32_t i = 0; st && i < st->leg_count && i < LAST_LEGS; i++) {
+        const struct leg *l = s->leg[st->leg[st->leg_count - 1 - i]];
+        if (!l->ended || l->end == END_OPEN)
             return INT64_MAX;
-        if (next->end_at.time > end)
-            end = next->end_at.time;
+        if (l->end_at.time > end)
+            end = l->end_at.time;
     }
     return end;
 }
@@ -736,8 +740,8 @@ static const struct rule rules[] = {
         .source = "MCP, Transports > Sending Messages (202, no body); " JSONRPC "4.1 (MUST NOT reply)",
         .explain = {
             .picture = "client                      server\n"
-                       "  |-- POST notifications/..->|\n"
-                       "  |<- 200 {\"result\":{}} ----|  expected: 202 and nothing\n",
+                       "  |-- POST notifications/.. ->|\n"
+                       "  |<- 200 {\"result\":{}} ------|  expected: 202 and nothing\n",
             .needs = "The POST and its reply.",
             .blind = "A JSON-RPC error in a refusal (4xx, 5xx) is allowed and not meant.",
             .client = "Ignore it.",
@@ -936,8 +940,8 @@ static const struct rule rules[] = {
         .source = "MCP, Progress (tokens MUST be unique across all active requests)",
         .explain = {
             .picture = "client                      server\n"
-                       "  |-- id 1, token \"p\" ------>|\n"
-                       "  |-- id 2, token \"p\" ------>|  1 is not answered yet\n"
+                       "  |-- id 1, token \"p\" ------->|\n"
+                       "  |-- id 2, token \"p\" ------->|  1 is not answered yet\n"
                        "  |<- progress of \"p\" --------|  whose?\n",
             .needs = "Both requests, and that nothing had ended the first one.",
             .blind = "Without session ids two clients behind one address look like one: only "
@@ -964,7 +968,7 @@ static const struct rule rules[] = {
                   "MUST",
         .explain = {
             .picture = "client                      server\n"
-                       "  |-- POST id 1, token \"p\" ->|\n"
+                       "  |-- POST id 1, token \"p\" -->|\n"
                        "  |-- POST id 2 ------------->|\n"
                        "  |<- on 2: progress of \"p\" --|  belongs on 1\n",
             .needs = "The request with the token, still running, and its stream still open.",

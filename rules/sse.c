@@ -130,28 +130,30 @@ static const struct request *closed_early(const struct session *s, const struct 
     return r && !hides_response(s, l) ? r : NULL;
 }
 
-static bool stream_had_id(const struct session *s, const struct leg *l)
-{
-    const struct stream *st = s->stream[l->stream];
+/* What a stream has carried up to a leg; legs stand in the order of time. */
+struct so_far {
+    int64_t retry; /* the last valid one, -1 */
+    bool id;
+};
 
-    for (uint32_t i = 0; i < l->number && i < st->leg_count; i++) {
-        if (s->leg[st->leg[i]]->last_id != NONE)
-            return true;
-    }
-    return false;
+/* One a stream; the caller frees. */
+static struct so_far *so_far_new(const struct session *s)
+{
+    struct so_far *stream = mem_alloc((s->stream_count + 1) * sizeof(*stream));
+
+    for (uint32_t i = 0; i < s->stream_count; i++)
+        stream[i].retry = -1;
+    return stream;
 }
 
-/* The last valid retry received on the stream up to this leg, -1. */
-static int64_t stream_retry(const struct session *s, const struct leg *l)
+static const struct so_far *so_far_add(struct so_far *stream, const struct leg *l)
 {
-    const struct stream *st = s->stream[l->stream];
-    int64_t retry = -1;
+    struct so_far *at = &stream[l->stream];
 
-    for (uint32_t i = 0; i < l->number && i < st->leg_count; i++) {
-        if (s->leg[st->leg[i]]->retry >= 0)
-            retry = s->leg[st->leg[i]]->retry;
-    }
-    return retry;
+    at->id |= l->last_id != NONE;
+    if (l->retry >= 0)
+        at->retry = l->retry;
+    return at;
 }
 
 static const char *request_text(struct rule_run *run, const struct request *r)
@@ -284,11 +286,13 @@ static void check_close_before_response(struct rule_run *run, const struct sessi
 static void check_close_without_retry(struct rule_run *run, const struct session *s)
 {
     int64_t over = session_over(s);
+    struct so_far *stream = so_far_new(s);
 
     for (uint32_t i = 0; i < s->leg_count; i++) {
         const struct leg *l = s->leg[i];
-        if (!on_request_stream(s, l) || !surely_in_era(run, leg_exch(s, l)) ||
-            !stream_had_id(s, l) || stream_retry(s, l) >= 0 || l->event_count == 0)
+        const struct so_far *had = so_far_add(stream, l);
+        if (!had->id || had->retry >= 0 || l->event_count == 0 || !on_request_stream(s, l) ||
+            !surely_in_era(run, leg_exch(s, l)))
             continue;
         const struct request *r = closed_early(s, l, over);
         if (!r)
@@ -299,6 +303,7 @@ static void check_close_without_retry(struct rule_run *run, const struct session
                         "and never said on it with `retry` when to come back",
                         request_text(run, r));
     }
+    free(stream);
 }
 
 /* ---- a client that does not poll ---- */
@@ -381,12 +386,14 @@ static void check_poll_abandoned(struct rule_run *run, const struct session *s)
     int64_t over = session_over(s);
     size_t count;
     struct poll *poll = polls_of(s, &count);
+    struct so_far *stream = so_far_new(s);
 
     for (uint32_t i = 0; i < s->leg_count; i++) {
         const struct leg *l = s->leg[i];
-        int64_t retry = stream_retry(s, l);
-        if (retry < 0 || !on_request_stream(s, l) || !surely_in_era(run, leg_exch(s, l)) ||
-            (leg_exch(s, l)->rflags & RECF_HAR) || !stream_had_id(s, l))
+        const struct so_far *had = so_far_add(stream, l);
+        int64_t retry = had->retry;
+        if (retry < 0 || !had->id || !on_request_stream(s, l) ||
+            !surely_in_era(run, leg_exch(s, l)) || (leg_exch(s, l)->rflags & RECF_HAR))
             continue;
         const struct request *r = closed_early(s, l, over);
         int64_t until = l->end_at.time + poll_window(run, retry);
@@ -403,6 +410,7 @@ static void check_poll_abandoned(struct rule_run *run, const struct session *s)
                         request_text(run, r), run_seconds(run, retry * NS_PER_MS),
                         run_seconds(run, until - l->end_at.time));
     }
+    free(stream);
     free(poll);
 }
 
