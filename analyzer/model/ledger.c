@@ -184,7 +184,9 @@ static bool is_dull(const struct session *s, const struct event *e)
         return false;
     for (uint32_t i = 0; i < e->msg_count; i++) {
         const struct message *m = &e->msg[i];
-        if (m->kind != RPC_NOTIFICATION || (m->token.type != RPC_ID_NONE && m->request == NONE) ||
+        if (m->kind != RPC_NOTIFICATION || !(m->flags & RPC_VERSION_OK) ||
+            (m->flags & RPC_DUPLICATE_KEYS) || m->id.type != RPC_ID_NONE ||
+            (m->token.type != RPC_ID_NONE && m->request == NONE) ||
             (m->has_previous && m->progress <= m->previous_progress))
             return false;
     }
