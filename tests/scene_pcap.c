@@ -1,0 +1,548 @@
+/* scene_pcap.c - see scene_pcap.h. */
+#include "scene_pcap.h"
+
+#include "exchange.h"
+#include "make_capture.h"
+#include "scene_parts.h"
+
+#define ZLIB_CONST
+#include <zlib.h>
+
+#define TICK     INT64_C(10000) /* 10 us between the packets of one step */
+#define IP_LEN   20u
+#define TCP_LEN  20u
+#define SNAPLEN  262144u
+#define FIN      0x01u
+#define SYN      0x02u
+#define RST      0x04u
+#define ACK      0x10u
+#define WINDOW   65535u
+#define GAP_LEN  100u
+#define STYLE_ME 65000u
+
+struct writer {
+    struct scene *sc;
+    struct scene_style style;
+    struct scene_wire *out;
+    uint64_t random;
+};
+
+/* One side of a connection. */
+struct end {
+    const struct endpoint *self;
+    const struct endpoint *peer;
+    uint32_t next;  /* sequence number of its next byte */
+    uint32_t acked; /* of the peer's, told so far */
+    unsigned ttl;
+    uint16_t ip_id;
+};
+
+struct wire {
+    struct end client, server;
+    bool gone;          /* reset, or both closed */
+    struct slice last;  /* the server's last segment */
+    uint32_t last_next; /* its sequence number */
+    z_stream *zip;
+};
+
+struct segment_plan {
+    unsigned flags;
+    uint32_t seq;
+    unsigned window;
+    unsigned ttl; /* 0: the sender's own */
+    struct slice payload;
+};
+
+/* ---- frames ---- */
+
+static uint32_t sum_of(struct slice s)
+{
+    uint32_t sum = 0;
+
+    for (size_t i = 0; i < s.len; i++)
+        sum += i % 2 ? s.ptr[i] : (uint32_t)s.ptr[i] << 8;
+    return sum;
+}
+
+static uint16_t folded(uint32_t sum)
+{
+    while (sum >> 16)
+        sum = (sum & 0xffff) + (sum >> 16);
+    return (uint16_t)~sum;
+}
+
+static void put_ip(struct made *m, const struct end *from, struct slice tcp, unsigned ttl,
+                   unsigned id)
+{
+    size_t at = m->len;
+
+    put8(m, 0x45);
+    put8(m, 0);
+    put16(m, (unsigned)(IP_LEN + tcp.len));
+    put16(m, id);
+    put16(m, 0x4000);
+    put8(m, ttl);
+    put8(m, 6);
+    put16(m, 0);
+    put(m, from->self->addr + 12, 4);
+    put(m, from->peer->addr + 12, 4);
+    patch16(m, at + 10, folded(sum_of((struct slice){ m->ptr + at, IP_LEN })));
+}
+
+static struct slice tcp_of(struct made *m, const struct end *from, const struct segment_plan *p)
+{
+    put16(m, from->self->port);
+    put16(m, from->peer->port);
+    put32(m, p->seq);
+    put32(m, p->flags & ACK ? from->acked : 0);
+    put8(m, TCP_LEN / 4 << 4);
+    put8(m, p->flags);
+    put16(m, p->window);
+    put32(m, 0);
+    put_slice(m, p->payload);
+    uint32_t sum = sum_of(made_slice(m)) + sum_of((struct slice){ from->self->addr + 12, 4 }) +
+                   sum_of((struct slice){ from->peer->addr + 12, 4 }) + 6 + (uint32_t)m->len;
+    patch16(m, 16, folded(sum));
+    return made_slice(m);
+}
+
+static void put_frame(struct writer *w, struct end *from, const struct segment_plan *p, int64_t t)
+{
+    static const uint8_t ether[] = { 2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0 };
+    AUTO(made_freep) struct made tcp = { 0 };
+    AUTO(made_freep) struct made all = { 0 };
+    struct scene_wire *out = w->out;
+
+    put(&all, ether, sizeof(ether));
+    unsigned ttl = p->ttl ? p->ttl : from->ttl;
+    put_ip(&all, from, tcp_of(&tcp, from, p), ttl, p->ttl ? 0 : ++from->ip_id);
+    put_slice(&all, made_slice(&tcp));
+    for (unsigned i = 0; i < (w->style.twice ? 2u : 1u); i++) {
+        GROW(out->frame, out->count, out->cap);
+        out->frame[out->count] =
+            (struct scene_frame){ .time = t,
+                                  .order = (uint32_t)out->count,
+                                  .bytes = arena_copy(w->sc->arena, made_slice(&all)) };
+        out->count++;
+    }
+}
+
+/* ---- segments ---- */
+
+static void bare(struct writer *w, struct end *from, unsigned flags, int64_t t)
+{
+    const struct segment_plan p = { .flags = flags, .seq = from->next, .window = WINDOW };
+
+    put_frame(w, from, &p, t);
+    if (flags & (SYN | FIN))
+        from->next++;
+}
+
+static size_t piece_size(struct writer *w, size_t left)
+{
+    size_t n = left < STYLE_ME ? left : STYLE_ME;
+
+    if (w->style.seed == 0)
+        return n;
+    w->random ^= w->random << 13;
+    w->random ^= w->random >> 7;
+    w->random ^= w->random << 17;
+    size_t cut = 1 + (size_t)(w->random % w->style.most);
+    return cut < n ? cut : n;
+}
+
+#define PIECES 4096
+static void send_data(struct writer *w, struct end *from, struct slice data, int64_t t)
+{
+    struct segment_plan piece[PIECES];
+    size_t n = 0;
+
+    for (; data.len > 0 && n < PIECES; n++) {
+        size_t len = n + 1 == PIECES ? data.len : piece_size(w, data.len);
+        piece[n] = (struct segment_plan){
+            .flags = ACK, .seq = from->next, .window = WINDOW, .payload = { data.ptr, len }
+        };
+        from->next += (uint32_t)len;
+        data = (struct slice){ data.ptr + len, data.len - len };
+    }
+    for (size_t i = 0; i < n; i++)
+        put_frame(w, from, &piece[w->style.backwards ? n - 1 - i : i], t);
+}
+
+static void tell_ack(struct writer *w, struct end *from, const struct end *to, int64_t t)
+{
+    from->acked = to->next;
+    bare(w, from, ACK, t);
+}
+
+/* ---- heads ---- */
+
+static void put_text(struct made *m, struct slice s)
+{
+    put_slice(m, s);
+}
+
+static void put_headers(struct made *m, const struct http_head *head, bool gzip)
+{
+    for (size_t i = 0; i < head->count; i++) {
+        put_text(m, head->header[i].name);
+        put_text(m, SLICE_LIT(": "));
+        put_text(m, head->header[i].value);
+        put_text(m, SLICE_LIT("\r\n"));
+    }
+    if (gzip)
+        put_text(m, SLICE_LIT("Content-Encoding: gzip\r\n"));
+    put_text(m, SLICE_LIT("\r\n"));
+}
+
+static struct wire *wire_new(struct writer *w, struct scene_exchange *x, bool late, int64_t t)
+{
+    struct wire *c = arena_alloc(w->sc->arena, sizeof(*c));
+    uint32_t n = x->conn.tcp_stream;
+
+    c->client = (struct end){
+        .self = &x->conn.client, .peer = &x->conn.server, .next = 1000 + n * 77777, .ttl = 64
+    };
+    c->server = (struct end){
+        .self = &x->conn.server, .peer = &x->conn.client, .next = 0xfffff000u + n * 99991, .ttl = 57
+    };
+    x->play = c;
+    if (late) {
+        c->client.acked = c->server.next;
+        c->server.acked = c->client.next;
+        return c;
+    }
+    bare(w, &c->client, SYN, t - 3 * TICK);
+    c->server.acked = c->client.next;
+    bare(w, &c->server, SYN | ACK, t - 2 * TICK);
+    tell_ack(w, &c->client, &c->server, t - TICK);
+    return c;
+}
+
+static void wire_request(void *ctx, struct scene_exchange *x, const struct http_head *head,
+                         struct slice body, int64_t t)
+{
+    struct writer *w = ctx;
+    struct wire *c = wire_new(w, x, x->conn.starts_late, t);
+    AUTO(made_freep) struct made m = { 0 };
+
+    put_text(&m, head->method);
+    put_text(&m, SLICE_LIT(" "));
+    put_text(&m, head->target);
+    put_text(&m, SLICE_LIT(" HTTP/1.1\r\n"));
+    put_headers(&m, head, false);
+    put_slice(&m, body);
+    send_data(w, &c->client, arena_copy(w->sc->arena, made_slice(&m)), t);
+    tell_ack(w, &c->server, &c->client, t + TICK);
+}
+
+static void zip_begin(struct writer *w, struct wire *c)
+{
+    c->zip = arena_alloc(w->sc->arena, sizeof(*c->zip));
+    if (deflateInit2(c->zip, 6, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+        abort();
+}
+
+static void wire_response(void *ctx, struct scene_exchange *x, const struct scene_response *r,
+                          int64_t t)
+{
+    struct writer *w = ctx;
+    struct wire *c = x->play ? x->play : wire_new(w, x, true, t);
+    AUTO(made_freep) struct made m = { 0 };
+    char line[64];
+    bool gzip = w->style.gzip && r->leg;
+
+    if (!r->head)
+        return; /* scene_is_wire */
+    snprintf(line, sizeof(line), "HTTP/1.1 %d Status\r\n", r->head->status);
+    put_text(&m, slice_str(line));
+    put_headers(&m, r->head, gzip);
+    put_slice(&m, r->body);
+    send_data(w, &c->server, arena_copy(w->sc->arena, made_slice(&m)), t);
+    if (gzip)
+        zip_begin(w, c);
+}
+
+static struct slice zipped(struct writer *w, struct wire *c, struct slice data, int flush)
+{
+    size_t room = data.len + data.len / 100 + 200;
+    uint8_t *out = arena_alloc(w->sc->arena, room);
+
+    c->zip->next_in = data.ptr;
+    c->zip->avail_in = (uInt)data.len;
+    c->zip->next_out = out;
+    c->zip->avail_out = (uInt)room;
+    deflate(c->zip, flush);
+    return (struct slice){ out, room - c->zip->avail_out };
+}
+
+static struct slice chunk_of(struct writer *w, struct slice data)
+{
+    AUTO(made_freep) struct made m = { 0 };
+    char size[24];
+
+    if (data.len == 0)
+        return data;
+    snprintf(size, sizeof(size), "%zx\r\n", data.len);
+    put_text(&m, slice_str(size));
+    put_slice(&m, data);
+    put_text(&m, SLICE_LIT("\r\n"));
+    return arena_copy(w->sc->arena, made_slice(&m));
+}
+
+static void wire_bytes(void *ctx, struct scene_exchange *x, struct slice data, int64_t t)
+{
+    struct writer *w = ctx;
+    struct wire *c = x->play;
+    struct slice chunk = chunk_of(w, c->zip ? zipped(w, c, data, Z_SYNC_FLUSH) : data);
+
+    c->last = arena_copy(w->sc->arena, chunk);
+    c->last_next = c->server.next;
+    send_data(w, &c->server, c->last, t);
+}
+
+static void wire_ack(void *ctx, struct scene_exchange *x, int64_t t)
+{
+    struct wire *c = x->play;
+
+    if (c && !c->gone)
+        tell_ack(ctx, &c->client, &c->server, t);
+}
+
+static void shut_window(struct writer *w, struct wire *c, const struct silence *s)
+{
+    struct segment_plan p = { .flags = ACK, .seq = c->client.next, .window = 0 };
+    int64_t open = s->since.time + NS_PER_MS + s->window_ns;
+
+    put_frame(w, &c->client, &p, s->since.time + NS_PER_MS);
+    p.window = WINDOW;
+    put_frame(w, &c->client, &p, open < s->until.time ? open : s->until.time - TICK);
+}
+
+static void wire_silence(void *ctx, struct scene_exchange *x, const struct silence *s)
+{
+    struct writer *w = ctx;
+    struct wire *c = x->play;
+    int64_t step = (s->until.time - s->since.time) / (s->retransmissions + s->probes + 2);
+    int64_t t = s->since.time;
+
+    if (s->window_closed)
+        shut_window(w, c, s);
+    for (uint32_t i = 0; i < s->retransmissions; i++) {
+        const struct segment_plan again = {
+            .flags = ACK, .seq = c->last_next, .window = WINDOW, .payload = c->last
+        };
+        put_frame(w, &c->server, &again, t += step);
+    }
+    for (uint32_t i = 0; i < s->probes; i++) {
+        const struct segment_plan probe = { .flags = ACK,
+                                            .seq = c->server.next - 1,
+                                            .window = WINDOW };
+        put_frame(w, &c->server, &probe, t += step);
+    }
+}
+
+static void wire_gap(void *ctx, struct scene_exchange *x, const struct rec_gap *gap, int64_t t)
+{
+    struct writer *w = ctx;
+    struct wire *c = x->play;
+    AUTO(made_freep) struct made m = { 0 };
+
+    put_fill(&m, 'x', gap->bytes ? (size_t)gap->bytes : GAP_LEN);
+    c->server.next += (uint32_t)chunk_of(w, made_slice(&m)).len;
+    tell_ack(w, &c->client, &c->server, t);
+}
+
+static void wire_note(void *ctx, struct scene_exchange *x, const struct rec_note *note, int64_t t)
+{
+    (void)ctx;
+    (void)x;
+    (void)note;
+    (void)t; /* scene_is_wire */
+}
+
+/* ---- ends ---- */
+
+/* An acknowledgement of a FIN covers all before it: none where something was to stay
+ * unacknowledged.
+ */
+static void close_side(struct writer *w, struct end *from, struct end *to, int64_t t)
+{
+    bool all = to->acked == from->next;
+
+    bare(w, from, FIN | ACK, t);
+    if (all)
+        tell_ack(w, to, from, t + TICK);
+}
+
+static void send_reset(struct writer *w, struct wire *c, struct end *from, bool forged, int64_t t)
+{
+    const struct segment_plan p = { .flags = RST | ACK,
+                                    .seq = from->next,
+                                    .ttl = forged ? 250 : 0 };
+
+    put_frame(w, from, &p, t);
+    c->gone = true;
+}
+
+static void end_body(struct writer *w, struct scene_exchange *x, struct wire *c, int64_t t)
+{
+    bool all = c->client.acked == c->server.next;
+
+    if (x->leg) {
+        struct slice rest = { 0 };
+        if (c->zip)
+            rest = chunk_of(w, zipped(w, c, rest, Z_FINISH));
+        AUTO(made_freep) struct made m = { 0 };
+        put_slice(&m, rest);
+        put_text(&m, SLICE_LIT("0\r\n\r\n"));
+        send_data(w, &c->server, arena_copy(w->sc->arena, made_slice(&m)), t);
+        if (all)
+            tell_ack(w, &c->client, &c->server, t + TICK);
+    }
+    /* The client keeps the connection for a while; it is never used again. */
+}
+
+static void wire_end(void *ctx, struct scene_exchange *x, const struct scene_end *end, int64_t t)
+{
+    struct writer *w = ctx;
+    struct wire *c = x->play;
+
+    if (!c || c->gone)
+        return;
+    switch (end->kind) {
+    case END_COMPLETE: end_body(w, x, c, t); break;
+    case END_FIN:
+        close_side(w, &c->server, &c->client, t);
+        if (!x->half)
+            close_side(w, &c->client, &c->server, t + 2 * TICK);
+        c->gone = true;
+        break;
+    case END_CLIENT_FIN:
+        close_side(w, &c->client, &c->server, t);
+        if (!end->half)
+            close_side(w, &c->server, &c->client, t + 2 * TICK);
+        c->gone = !end->half;
+        break;
+    case END_RST: send_reset(w, c, &c->server, end->middlebox, t); break;
+    case END_CLIENT_RST: send_reset(w, c, &c->client, end->middlebox, t); break;
+    case END_OPEN:
+    case END_GAP: break;
+    }
+}
+
+static void wire_finish(void *ctx, bool truncated, int64_t t)
+{
+    struct writer *w = ctx;
+
+    (void)t;
+    w->out->cut = truncated;
+    for (struct scene_exchange *x = w->sc->exchange; x; x = x->next) {
+        const struct wire *c = x->play;
+        if (c && c->zip)
+            deflateEnd(c->zip);
+        x->play = NULL;
+    }
+}
+
+/* ---- the whole ---- */
+
+static int by_time(const void *a, const void *b)
+{
+    const struct scene_frame *x = a;
+    const struct scene_frame *y = b;
+
+    if (x->time != y->time)
+        return x->time < y->time ? -1 : 1;
+    return x->order < y->order ? -1 : x->order > y->order;
+}
+
+void scene_wire(struct scene *sc, const struct scene_style *style, struct scene_wire *ret)
+{
+    struct writer w = {
+        .sc = sc, .style = *style, .out = ret, .random = style->seed | UINT64_C(0x9e3779b97f4a7c15)
+    };
+    const struct scene_player player = {
+        .ctx = &w,
+        .request = wire_request,
+        .response = wire_response,
+        .bytes = wire_bytes,
+        .ack = wire_ack,
+        .silence = wire_silence,
+        .gap = wire_gap,
+        .note = wire_note,
+        .end = wire_end,
+        .finish = wire_finish,
+    };
+
+    sc->exchange = NULL;
+    sc->connections = 0;
+    scene_perform(sc, &player);
+    qsort(ret->frame, ret->count, sizeof(*ret->frame), by_time);
+}
+
+void scene_wire_release(struct scene_wire *w)
+{
+    free(w->frame);
+    *w = (struct scene_wire){ 0 };
+}
+
+struct slice scene_pcap(struct scene *sc, const struct scene_wire *w, size_t part, size_t of)
+{
+    AUTO(made_freep) struct made m = { 0 };
+
+    m.little = true;
+    put32(&m, 0xa1b23c4d); /* nanoseconds */
+    put16(&m, 2);
+    put16(&m, 4);
+    put64(&m, 0);
+    put32(&m, SNAPLEN);
+    put32(&m, 1);
+    for (size_t i = part; i < w->count + (w->cut && part == 0 ? 1 : 0); i += of) {
+        const struct scene_frame *f = &w->frame[i < w->count ? i : w->count - 1];
+        put32(&m, (uint32_t)(f->time / NS_PER_SEC));
+        put32(&m, (uint32_t)(f->time % NS_PER_SEC));
+        put32(&m, (uint32_t)f->bytes.len);
+        put32(&m, (uint32_t)f->bytes.len);
+        put_slice(&m, f->bytes);
+        if (i >= w->count)
+            m.len -= 10; /* the file is cut within a copy of its last frame */
+    }
+    return arena_copy(sc->arena, made_slice(&m));
+}
+
+/* Does the word stand near the front of the line (not in what it carries)? */
+static bool has_word(const struct scene_line *l, const char *word)
+{
+    for (size_t k = 1; k < l->count && k < 8; k++) {
+        if (slice_eq(l->word[k].raw, slice_str(word)))
+            return true;
+    }
+    return false;
+}
+
+bool scene_says(const struct scene *sc, const char *word)
+{
+    for (size_t i = 0; i < sc->count; i++) {
+        if (has_word(&sc->line[i], word))
+            return true;
+    }
+    return false;
+}
+
+bool scene_is_wire(const struct scene *sc)
+{
+    bool unacknowledged = scene_says(sc, "noack");
+
+    for (size_t i = 0; i < sc->count; i++) {
+        const struct scene_line *l = &sc->line[i];
+        bool gap = has_word(l, "gap");
+        if (slice_eq(l->word[0].raw, SLICE_LIT("note")) || has_word(l, "lost") ||
+            has_word(l, "lost-end") || (gap && (has_word(l, "request") || has_word(l, "head"))))
+            return false;
+        /* Nobody sends again what was acknowledged. */
+        if (scene_key(l, "resent").ptr && !unacknowledged)
+            return false;
+    }
+    return true;
+}
