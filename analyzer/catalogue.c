@@ -28,12 +28,12 @@ static const struct bit_name eras[] = {
 static void json_bits(struct json_out *j, const char *key, unsigned bits,
                       const struct bit_name *names, size_t count)
 {
-    json_row(j, key);
+    jout_row(j, key);
     for (size_t i = 0; i < count; i++) {
         if (bits & names[i].bit)
-            json_text(j, NULL, names[i].name);
+            jout_text(j, NULL, names[i].name);
     }
-    json_close(j);
+    jout_close(j);
 }
 
 static const char *text_bits(struct arena *a, unsigned bits, const struct bit_name *names,
@@ -50,28 +50,43 @@ static const char *text_bits(struct arena *a, unsigned bits, const struct bit_na
 
 /* ---- the list ---- */
 
+static void explanation_json(struct json_out *j, const struct explanation *e)
+{
+    jout_open(j, "explanation", '{');
+    jout_text(j, "picture", e->picture);
+    jout_text(j, "needs", e->needs);
+    jout_text(j, "blind", e->blind);
+    jout_text(j, "client", e->client);
+    jout_text(j, "server", e->server);
+    jout_text(j, "path", e->path);
+    jout_text(j, "known", e->known);
+    jout_close(j);
+}
+
 static void list_json(FILE *to)
 {
     struct json_out j;
 
-    json_init(&j, to, true);
-    json_open(&j, NULL, '[');
+    jout_init(&j, to, true);
+    jout_open(&j, NULL, '[');
     for (size_t i = 0; i < rule_count(); i++) {
         const struct rule *r = rule_at(i);
-        json_open(&j, NULL, '{');
-        json_text(&j, "rule", r->id);
-        json_text(&j, "family", rule_family_of(r)->name);
-        json_text(&j, "severity", severity_text(r->severity));
-        json_text(&j, "profile", profiles_text(r->profile));
+        jout_open(&j, NULL, '{');
+        jout_text(&j, "rule", r->id);
+        jout_text(&j, "family", rule_family_of(r)->name);
+        jout_text(&j, "title", rule_family_of(r)->title);
+        jout_text(&j, "severity", severity_text(r->severity));
+        jout_text(&j, "profile", profiles_text(r->profile));
         json_bits(&j, "needs", r->needs, needs, ARRAY_LEN(needs));
         json_bits(&j, "revisions", r->eras ? r->eras : ~0u, eras, ARRAY_LEN(eras));
-        json_text(&j, "summary", r->summary);
-        json_text(&j, "why", r->why);
-        json_text(&j, "advice", r->advice);
-        json_text(&j, "source", r->source);
-        json_close(&j);
+        jout_text(&j, "summary", r->summary);
+        jout_text(&j, "why", r->why);
+        jout_text(&j, "advice", r->advice);
+        jout_text(&j, "source", r->source);
+        explanation_json(&j, &r->explain);
+        jout_close(&j);
     }
-    json_close(&j);
+    jout_close(&j);
 }
 
 static enum ink ink_of(enum severity s)

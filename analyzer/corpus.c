@@ -310,7 +310,7 @@ static void judge_case(struct trial *t)
     if (!is_new)
         expect_lint(t->expect, &t->faults);
     if (t->report && !is_new)
-        expect_check(t->expect, t->report, t->status, &t->faults);
+        expect_compare(t->expect, t->report, t->status, &t->faults);
 }
 
 static void one_case(struct corpus *c, const char *dir, const char *name)

@@ -401,7 +401,7 @@ static void check_exit(json_t *want, int status, struct faults *out)
         faults_add(out, "exit status 3: an input was not read to its end");
 }
 
-void expect_check(json_t *expect, json_t *report, int status, struct faults *out)
+void expect_compare(json_t *expect, json_t *report, int status, struct faults *out)
 {
     json_t *findings = json_object_get(report, "findings");
     size_t i;

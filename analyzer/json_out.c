@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-void json_init(struct json_out *j, FILE *to, bool pretty)
+void jout_init(struct json_out *j, FILE *to, bool pretty)
 {
     *j = (struct json_out){ .to = to, .pretty = pretty };
 }
@@ -79,7 +79,7 @@ static void before_value(struct json_out *j, const char *key)
     fputs(j->pretty ? ": " : ":", j->to);
 }
 
-void json_open(struct json_out *j, const char *key, char bracket)
+void jout_open(struct json_out *j, const char *key, char bracket)
 {
     before_value(j, key);
     fputc(bracket, j->to);
@@ -89,14 +89,14 @@ void json_open(struct json_out *j, const char *key, char bracket)
     j->comma = false;
 }
 
-void json_row(struct json_out *j, const char *key)
+void jout_row(struct json_out *j, const char *key)
 {
-    json_open(j, key, '[');
+    jout_open(j, key, '[');
     if (j->row == 0)
         j->row = j->depth;
 }
 
-void json_close(struct json_out *j)
+void jout_close(struct json_out *j)
 {
     bool in_row = j->row > 0 && j->depth >= j->row;
 
@@ -114,51 +114,51 @@ void json_close(struct json_out *j)
         fputc('\n', j->to);
 }
 
-void json_string(struct json_out *j, const char *key, struct slice s)
+void jout_string(struct json_out *j, const char *key, struct slice s)
 {
     before_value(j, key);
     write_string(j->to, s);
 }
 
-void json_text(struct json_out *j, const char *key, const char *s)
+void jout_text(struct json_out *j, const char *key, const char *s)
 {
     if (s)
-        json_string(j, key, slice_str(s));
+        jout_string(j, key, slice_str(s));
 }
 
-void json_u64(struct json_out *j, const char *key, uint64_t n)
+void jout_u64(struct json_out *j, const char *key, uint64_t n)
 {
     before_value(j, key);
     fprintf(j->to, "%" PRIu64, n);
 }
 
-void json_i64(struct json_out *j, const char *key, int64_t n)
+void jout_i64(struct json_out *j, const char *key, int64_t n)
 {
     before_value(j, key);
     fprintf(j->to, "%" PRId64, n);
 }
 
-void json_bool(struct json_out *j, const char *key, bool b)
+void jout_bool(struct json_out *j, const char *key, bool b)
 {
     before_value(j, key);
     fputs(b ? "true" : "false", j->to);
 }
 
-void json_number(struct json_out *j, const char *key, double d)
+void jout_number(struct json_out *j, const char *key, double d)
 {
     before_value(j, key);
     fprintf(j->to, "%.9g", isfinite(d) ? d : 0.0);
 }
 
-void json_time(struct json_out *j, const char *key, int64_t ns)
+void jout_time(struct json_out *j, const char *key, int64_t ns)
 {
     char text[TIME_TEXT];
 
     if (ns != 0)
-        json_text(j, key, time_text(ns, text));
+        jout_text(j, key, time_text(ns, text));
 }
 
-void json_rpc_id(struct json_out *j, const char *key, const struct rpc_id *id)
+void jout_rpc_id(struct json_out *j, const char *key, const struct rpc_id *id)
 {
     struct buf scratch;
 
@@ -169,6 +169,6 @@ void json_rpc_id(struct json_out *j, const char *key, const struct rpc_id *id)
     if (id->type != RPC_ID_STRING)
         return;
     buf_init(&scratch, SIZE_MAX);
-    json_string(j, key, jtext_unescape(id->text, &scratch));
+    jout_string(j, key, jtext_unescape(id->text, &scratch));
     buf_release(&scratch);
 }

@@ -163,7 +163,10 @@ struct finding *finding_add(struct rule_run *run, const struct session *s)
         .request = NONE,
         .count = 1,
     };
-    GROW(out->item, out->count, out->cap);
+    if (out->count == out->cap) {
+        out->cap = out->cap ? out->cap * 2 : 16;
+        out->item = mem_grow(out->item, out->cap * sizeof(struct finding *));
+    }
     out->item[out->count++] = f;
     return f;
 }
