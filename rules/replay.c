@@ -785,8 +785,8 @@ static const struct rule rules[] = {
             .server = "Keep events at least as long as clients need to come back. When the cursor "
                       "is older than the oldest event kept, answer 400 and say so; do not begin "
                       "at the oldest one.",
-            .path = "If from the log of the server the missing events were sent, a proxy lost "
-                    "them: capture both sides.",
+            .path = "If the server's own log says that the missing events were sent, something on "
+                    "the way lost them: capture both sides of the proxy.",
             .known = "rust-sdk (rmcp) 4a738b9: keeps 16 events and begins at the oldest one kept. "
                      "mcp-lite 0.10.0: likewise for evicted events (both read in source).",
         },
