@@ -1043,8 +1043,8 @@ static const struct rule rules[] = {
                       "framing, a waiter that was gone.",
             .server = "Keep the final response until the client has come back or the session "
                       "ends, not only until it was written to a socket.",
-            .path = "If the client was cut off (FIN or RST before the response), that is where "
-                    "the time-out is to be found.",
+            .path = "If the client's FIN or RST came before the response, look for a time-out on "
+                    "the way that is shorter than the call.",
             .known = "Cloudflare agents a0e134b: deletes the log of a POST stream right after "
                      "writing its final response. mcp-go 56af04b client: ignores responses on a "
                      "GET stream (both read in source).",
@@ -1463,7 +1463,8 @@ static const struct rule rules[] = {
             .server = "Do not tie the handler to the connection (the request context of most web "
                       "frameworks ends with it). Let it finish, and store its response under the "
                       "stream.",
-            .path = "Nothing to repair, but each cut costs a call here: raise idle limits.",
+            .path = "With this server each cut costs a call: raise idle limits until it is "
+                    "repaired.",
         },
         .check = check_disconnect,
     },

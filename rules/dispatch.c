@@ -709,11 +709,10 @@ static const struct rule rules[] = {
                      "at its word. An event outside the time that the log covers is not judged. "
                      "dropped and failed count as handled.",
             .client = "Look up what the message was (its frame is named) and make its effect good "
-                      "by hand. Then store the cursor after the effect, or both in one "
+                      "by hand, or reconnect with the id of the event before it while the server "
+                      "still keeps it. Then store the cursor after the effect, or both in one "
                       "transaction; at start compare log and cursor, and go back to the last "
                       "event that was processed.",
-            .server = "A reconnect with the id of the event before it brings the message again, "
-                      "as long as it is kept.",
             .known = "Clients that store the id before they dispatch the message, so that a crash "
                      "between skips it: typescript-sdk 1.32.2 and v2 (read in source; a message "
                      "that does not parse moves the cursor too).",
