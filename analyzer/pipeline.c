@@ -416,6 +416,7 @@ static void finish(struct pipeline *p)
     p->audit->other_connections = conns_other(p->conns);
     record_queue_free(MOVE(p->queue));
     model_finish(p->audit->model, p->cut);
+    payloads_seal(p->audit->payloads);
 }
 
 /* ---- life cycle ---- */
@@ -453,6 +454,10 @@ static void pipeline_start(struct pipeline *p)
 
     a->model = new_model(a->opt, a->log);
     struct record_sink sink = { put_record, a->model };
+    if (a->opt->show_payload) {
+        a->payloads = payloads_new(sink);
+        sink = payloads_sink(a->payloads);
+    }
     if (jobs_of(a->opt) > 1)
         p->queue = record_queue_new(sink);
     if (p->queue)
@@ -536,6 +541,7 @@ void audit_free(struct audit *a)
     if (!a)
         return;
     model_free(a->model);
+    payloads_free(a->payloads);
     dispatch_log_free(a->log);
     for (uint32_t i = 0; i < a->input_count; i++)
         free(a->input[i].note);

@@ -10,6 +10,7 @@
 #define PIPELINE_H
 
 #include "options.h"
+#include "payload.h"
 
 enum input_status {
     INPUT_COMPLETE,
@@ -39,7 +40,8 @@ struct audit {
     uint32_t input_count;
     struct dispatch_log *log;
     struct model *model;
-    bool incomplete; /* some input was not read, or not to its end */
+    struct payloads *payloads; /* NULL: not asked for */
+    bool incomplete;           /* some input was not read, or not to its end */
     uint64_t other_packets;
     uint64_t other_connections;
     uint64_t quic_packets;

@@ -216,6 +216,35 @@ bool report_is_har(const struct report *r, struct place at)
     return at.input < r->audit->input_count && r->audit->input[at.input].kind == INPUT_HAR;
 }
 
+static bool has_payload(const struct payload *const *list, size_t count, const struct payload *p)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (list[i] == p)
+            return true;
+    }
+    return false;
+}
+
+/* A frame can hold many messages: not more than this are shown. */
+#define PAYLOADS_MAX 16
+
+size_t report_payloads(const struct report *r, const struct finding *f, const struct payload ***ret)
+{
+    const struct payload **list = arena_alloc(r->arena, PAYLOADS_MAX * sizeof(struct payload *));
+    const struct payload *at;
+    size_t count = 0;
+
+    for (uint32_t i = 0; i < f->evidence_count; i++) {
+        size_t n = payloads_at(r->audit->payloads, f->evidence[i].at, &at);
+        for (size_t k = 0; k < n && count < PAYLOADS_MAX; k++) {
+            if (!has_payload(list, count, &at[k]))
+                list[count++] = &at[k];
+        }
+    }
+    *ret = list;
+    return count;
+}
+
 void report_write(const struct report *r, FILE *to, bool color)
 {
     switch (r->opt->format) {

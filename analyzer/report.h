@@ -52,6 +52,9 @@ const char *report_stream(const struct report *r, const struct session *s, uint3
 const char *report_leg(const struct report *r, const struct session *s, uint32_t leg);
 const char *report_server(const struct report *r, const struct session *s);
 bool report_is_har(const struct report *r, struct place at);
+/* The payloads at the places of a finding, each once, in the arena of the report. */
+size_t report_payloads(const struct report *r, const struct finding *f,
+                       const struct payload ***ret);
 /* Counts of unsuppressed findings. */
 uint32_t report_count(const struct report *r, enum severity severity);
 uint32_t report_verdicts(const struct report *r, enum verdict verdict);

@@ -375,6 +375,24 @@ static void put_log(struct writer *w, const struct finding *f)
     jout_close(&w->j);
 }
 
+static void put_payloads(struct writer *w, const struct finding *f)
+{
+    const struct payload **list;
+    size_t count = w->r->audit->payloads ? report_payloads(w->r, f, &list) : 0;
+
+    if (count == 0)
+        return;
+    jout_open(&w->j, "payloads", '[');
+    for (size_t i = 0; i < count; i++) {
+        jout_open(&w->j, NULL, '{');
+        put_place(w, (struct place){ .input = list[i]->input, .frame = list[i]->frame });
+        jout_u64(&w->j, "bytes", list[i]->bytes);
+        jout_string(&w->j, "text", redact_text(w->r->redact, w->r->arena, list[i]->text));
+        jout_close(&w->j);
+    }
+    jout_close(&w->j);
+}
+
 static void put_subject(struct writer *w, const struct finding *f)
 {
     const struct session *s = f->session;
@@ -415,6 +433,7 @@ static void put_finding(struct writer *w, const struct finding *f)
         put_words(w, "suppressed", f->suppressed_why);
     put_evidence(w, f);
     put_log(w, f);
+    put_payloads(w, f);
     jout_close(&w->j);
 }
 

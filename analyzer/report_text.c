@@ -337,6 +337,20 @@ static void log_lines(struct writer *w, const struct finding *f)
     }
 }
 
+static void payloads(struct writer *w, const struct finding *f)
+{
+    const struct payload **list;
+    size_t count = w->r->audit->payloads ? report_payloads(w->r, f, &list) : 0;
+
+    for (size_t i = 0; i < count; i++) {
+        bool cut = list[i]->text.len < list[i]->bytes;
+        page_words(&w->p, "  payload ",
+                   arena_printf(w->p.arena, "%s:%u %s%s", path_of(w, list[i]->input),
+                                list[i]->frame, arena_str(w->p.arena, list[i]->text),
+                                cut ? "..." : ""));
+    }
+}
+
 static const char *subject(const struct writer *w, const struct finding *f)
 {
     if (!f->session)
@@ -367,6 +381,7 @@ static void finding(struct writer *w, const struct finding *f)
         page_words(&w->p, "  do      ", advice);
     look_at(w, f);
     log_lines(w, f);
+    payloads(w, f);
 }
 
 static void findings(struct writer *w)
