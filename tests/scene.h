@@ -32,10 +32,11 @@
  *   x POST|GET|DELETE [/PATH] [KEY=VALUE...] [MESSAGE]
  *         keys: session cursor version; from=ADDRESS to=ADDRESS:PORT authority; any other key is
  *         the name of a header. VALUE - leaves the header out. Accept has its usual value.
- *         late: the connection's start is not in the evidence
+ *         late: the connection's start is not in the evidence; on=y: sent on the connection of y
  *   x < STATUS [KEY=VALUE...] sse          begins an event stream (chunked)
  *   x < STATUS [KEY=VALUE...] [MESSAGE]    the whole response, JSON unless type=... says otherwise;
- *                                          keys as above; session=ID is Mcp-Session-Id
+ *                                          keys as above; session=ID is Mcp-Session-Id; end=fin
+ *                                          (or another end): its body ends so
  *   x < lost                               the head of its response is not in the evidence
  *         An x that no request began is a response without its request (capture started late).
  * On an event stream:

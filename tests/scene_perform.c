@@ -259,7 +259,9 @@ static void add_header(struct heads *h, struct slice name, struct slice value)
 {
     if (h->head.count == HEADERS_MAX || slice_eq(value, SLICE_LIT("-")))
         return;
-    h->header[h->head.count++] = (struct http_header){ .name = name, .value = value };
+    bool folded = value.len > 0 && memchr(value.ptr, '\n', value.len);
+    h->header[h->head.count++] =
+        (struct http_header){ .name = name, .value = value, .folded = folded };
 }
 
 static bool names_header(const struct scene_line *l, const char *name)
@@ -282,6 +284,8 @@ static struct slice header_name(struct slice key)
         { "type", "Content-Type" },
         { "from", "" },
         { "to", "" },
+        { "on", "" },
+        { "end", "" },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(table); i++) {
@@ -330,6 +334,44 @@ static void request_headers(struct perform *p, struct heads *h, const struct sce
                    slice_str(arena_printf(p->sc->arena, "%zu", body.len)));
 }
 
+/* What the headers say of the body's end, and how they are written. */
+static unsigned framing(const struct heads *h, bool request)
+{
+    const struct http_header *length = NULL;
+    unsigned flags = 0;
+
+    for (size_t i = 0; i < h->head.count; i++) {
+        const struct http_header *f = &h->header[i];
+        if (f->folded)
+            flags |= RECF_OBS_FOLD;
+        if (slice_eq_nocase(f->name, SLICE_LIT("transfer-encoding")))
+            flags |= RECF_CHUNKED;
+        if (!slice_eq_nocase(f->name, SLICE_LIT("content-length")))
+            continue;
+        if (length && !slice_eq(length->value, f->value))
+            flags |= RECF_LENGTH_CONFLICT;
+        length = f;
+    }
+    if (length)
+        return flags | (flags & RECF_CHUNKED ? RECF_TE_AND_CL : RECF_LENGTH);
+    return request || (flags & RECF_CHUNKED) ? flags : flags | RECF_UNTIL_CLOSE;
+}
+
+/* Sent on the connection of another exchange, which may still be open. */
+static unsigned share_connection(struct perform *p, struct scene_exchange *x)
+{
+    struct slice on = scene_key(p->line, "on");
+    const struct scene_exchange *other = on.ptr ? find(p->sc, on) : NULL;
+
+    if (!other) {
+        if (on.ptr)
+            fault(p, "no such exchange", on);
+        return 0;
+    }
+    x->conn = other->conn;
+    return other->ended ? 0 : RECF_PIPELINED;
+}
+
 static void step_request(struct perform *p)
 {
     const struct scene_line *l = p->line;
@@ -350,7 +392,7 @@ static void step_request(struct perform *p)
     key_headers(p, &h, 2, end);
     struct scene_exchange *x = open_exchange(p, l->word[0].value, s);
     x->has_request = true;
-    h.head.flags = body.len > 0 ? RECF_LENGTH : 0;
+    h.head.flags = framing(&h, true) | share_connection(p, x);
     p->player->request(p->player->ctx, x, &h.head, body, p->time);
 }
 
@@ -363,6 +405,16 @@ static void auto_ack(struct perform *p, struct scene_exchange *x)
 {
     if (!p->sc->noack && !has_word(p->line, "noack"))
         p->player->ack(p->player->ctx, x, p->time + 50000);
+}
+
+/* "lost-end", or the end's name. */
+static enum end_kind end_of(struct slice word)
+{
+    for (int k = END_COMPLETE; k < END_OPEN; k++) {
+        if (slice_eq(word, slice_str(end_kind_text((enum end_kind)k))))
+            return (enum end_kind)k;
+    }
+    return END_GAP;
 }
 
 static void response_lost(struct perform *p, struct scene_exchange *x)
@@ -396,15 +448,16 @@ static void step_response(struct perform *p, struct scene_exchange *x)
     if (!r.leg && !names_header(l, "content-length"))
         add_header(&h, SLICE_LIT("Content-Length"),
                    slice_str(arena_printf(p->sc->arena, "%zu", r.body.len)));
-    if (r.leg)
+    if (r.leg && !names_header(l, "transfer-encoding"))
         add_header(&h, SLICE_LIT("Transfer-Encoding"), SLICE_LIT("chunked"));
     key_headers(p, &h, 3, end);
-    h.head.flags = r.leg ? RECF_CHUNKED : RECF_LENGTH;
+    h.head.flags = framing(&h, false);
     x->leg = r.leg;
     p->player->response(p->player->ctx, x, &r, p->time);
     if (!r.leg) {
+        struct slice how = scene_key(l, "end");
         x->ended = true;
-        const struct scene_end end_facts = { .kind = END_COMPLETE };
+        const struct scene_end end_facts = { .kind = how.ptr ? end_of(how) : END_COMPLETE };
         p->player->end(p->player->ctx, x, &end_facts, p->time);
     }
     auto_ack(p, x);
@@ -515,14 +568,10 @@ static void step_gap(struct perform *p, struct scene_exchange *x)
 static void step_end(struct perform *p, struct scene_exchange *x)
 {
     struct slice verb = p->line->word[1].raw;
-    struct scene_end e = { .kind = END_GAP,
+    struct scene_end e = { .kind = end_of(verb),
                            .middlebox = has_word(p->line, "middlebox"),
                            .half = has_word(p->line, "half") };
 
-    for (int k = END_COMPLETE; k < END_OPEN; k++) {
-        if (slice_eq(verb, slice_str(end_kind_text((enum end_kind)k))))
-            e.kind = (enum end_kind)k;
-    }
     if (x->ended) {
         fault(p, "has ended before", p->line->word[0].value);
         return;
