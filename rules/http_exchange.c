@@ -2,7 +2,6 @@
  * answered. */
 #include "http_checks.h"
 
-#include "table.h"
 #include "traffic.h"
 
 #include <inttypes.h>
@@ -258,51 +257,58 @@ void whole_http_allow(struct rule_run *run, const struct model *m)
 
 static uint64_t connection_of(uint32_t input, uint32_t tcp_stream)
 {
-    return hash_mix(input, tcp_stream) | 1;
+    return hash_mix(input, tcp_stream);
 }
 
-/* The connections that carried MCP over HTTP/1.1, each with its first exchange. */
-static void find_connections(const struct model *m, struct table *ret)
+/* The exchanges of MCP by their connections. */
+static struct sightings connections(const struct model *m)
 {
+    struct sightings all = { 0 };
+
     for (uint32_t i = 0; i < m->session_count; i++) {
         const struct session *s = m->session[i];
         for (uint32_t k = 0; session_is_mcp(s) && k < s->exch_count; k++) {
             const struct exch *x = s->exch[k];
-            if (exch_part(s, x) == PART_NONE || ((x->flags | x->rflags) & RECF_HAR))
-                continue;
-            uint64_t *slot = table_put(ret, connection_of(x->first.input, x->tcp_stream));
-            if (*slot == 0)
-                *slot = (uint64_t)(uintptr_t)x;
+            uint64_t key = connection_of(x->first.input, x->tcp_stream);
+            if (exch_part(s, x) != PART_NONE && !((x->flags | x->rflags) & RECF_HAR))
+                sightings_add(&all, (struct sighting){ key, x->first.time, s, x, false });
         }
     }
+    sightings_sort(&all);
+    return all;
+}
+
+static void unsolicited(struct rule_run *run, const struct note *n, const struct exch *x)
+{
+    struct finding *f = finding_about(run, x, PARTY_SERVER, "bytes without a request");
+
+    f->count = (uint32_t)n->count;
+    finding_message(run, f,
+                    "the server sends on a connection on which no request waits for an answer "
+                    "(%s)",
+                    n->text && *n->text ? n->text : "bytes");
+    finding_frame(run, f, n->at, "bytes of the server that answer nothing");
+    finding_frame(run, f, x->first, "the last request of this connection");
 }
 
 void whole_http_unsolicited(struct rule_run *run, const struct model *m)
 {
-    struct table known = { 0 };
-    bool filled = false;
+    struct sightings all = { 0 };
+    bool gathered = false;
 
     for (uint32_t i = 0; i < m->note_count; i++) {
         const struct note *n = &m->note[i];
         if (n->kind != NOTE_UNSOLICITED || n->tcp_stream == UINT32_MAX)
             continue;
-        if (!filled)
-            find_connections(m, &known);
-        filled = true;
-        const uint64_t *slot = table_get(&known, connection_of(n->at.input, n->tcp_stream));
-        const struct exch *x = slot ? (const struct exch *)(uintptr_t)*slot : NULL;
-        if (!x || n->at.time < x->first.time)
-            continue;
-        struct finding *f = finding_about(run, x, PARTY_SERVER, "bytes without a request");
-        f->count = (uint32_t)n->count;
-        finding_message(run, f,
-                        "the server sends on a connection on which no request waits for an "
-                        "answer (%s)",
-                        n->text && *n->text ? n->text : "bytes");
-        finding_frame(run, f, n->at, "bytes of the server that answer nothing");
-        finding_frame(run, f, x->first, "the first request of this connection");
+        if (!gathered)
+            all = connections(m);
+        gathered = true;
+        const struct sighting *at =
+            sightings_before(&all, connection_of(n->at.input, n->tcp_stream), n->at.time);
+        if (at)
+            unsolicited(run, n, at->exch);
     }
-    table_release(&known);
+    sightings_release(&all);
 }
 
 static bool is_h1_stream(const struct exch *x)

@@ -163,6 +163,15 @@ static const struct request *went_on(const struct session *s, int64_t t)
     return NULL;
 }
 
+static bool says_initialized(const struct exch *x)
+{
+    for (uint32_t i = 0; i < x->msg_count; i++) {
+        if (message_is(&x->msg[i], "notifications/initialized"))
+            return true;
+    }
+    return false;
+}
+
 /* The notification may have been sent without the header of its session (session-id-missing). */
 static struct sightings stray_initialized(const struct model *m)
 {
@@ -172,11 +181,8 @@ static struct sightings stray_initialized(const struct model *m)
         const struct session *s = m->session[i];
         for (uint32_t k = 0; is_pool(s) && k < s->exch_count; k++) {
             const struct exch *x = s->exch[k];
-            for (uint32_t j = 0; j < x->msg_count; j++) {
-                if (message_is(&x->msg[j], "notifications/initialized"))
-                    sightings_add(&all,
-                                  (struct sighting){ who_is_at(x), x->first.time, s, x, false });
-            }
+            if (says_initialized(x))
+                sightings_add(&all, (struct sighting){ who_is_at(x), x->first.time, s, x, false });
         }
     }
     sightings_sort(&all);
