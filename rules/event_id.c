@@ -34,7 +34,7 @@ static void check_reused(struct rule_run *run, const struct session *s)
         if (!e || e->same_id == NONE || e->first != e->index || e->stripped || !in_era(s, e, ABC))
             continue;
         const struct event *o = event_at(s, e->same_id);
-        if (o && o->priming && e->priming)
+        if (o && o->priming && e->priming && o->stream == e->stream)
             continue;
         if (resumed(s, e) && o && o->stream == e->stream)
             continue; /* within a replay: replay-payload-changed */
@@ -261,7 +261,7 @@ static const struct rule rules[] = {
             .needs = "Two events of one session with one id and different content, outside of a "
                      "replay. Both must be whole in the recording.",
             .blind = "Ids beyond --max-ids, and reuse with the same content (that looks like a "
-                     "redelivery). Two priming events under one id are left out.",
+                     "redelivery). Two priming events of one stream under one id are left out.",
             .client = "Nothing protects you but luck: after a break resume only streams whose ids "
                       "are unique, and take anything unexpected in the replay for a failure.",
             .server = "Put the stream into the id (stream and number) or count over the whole "

@@ -353,6 +353,8 @@ bool request_outstanding(const struct session *s, const struct request *r, int64
 /* Notifications that a replay brought again under new ids. */
 void renamed_settle(struct session *s)
 {
+    for (uint32_t i = 0; i < s->leg_count; i++)
+        s->leg[i]->renamed_last = s->leg[i]->resumed ? renamed_run(s, s->leg[i]) : NONE;
     for (uint32_t i = 0; i < s->event_count; i++) {
         struct event *e = event_at(s, i);
         if (!e || e->new_id_of == NONE || !event_renamed(s, e))

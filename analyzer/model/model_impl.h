@@ -75,6 +75,7 @@ void message_from_client(struct session *s, struct exch *x, struct message *msg)
 void message_from_server(struct session *s, struct exch *x, struct leg *leg, struct event *e,
                          struct message *msg);
 void renamed_settle(struct session *s);
+uint32_t renamed_run(const struct session *s, const struct leg *l);
 void requests_settle(struct session *s); /* when each was answered, for good */
 
 /* legs.c */
@@ -98,6 +99,7 @@ struct id_number {
     uint64_t value;
     size_t digits; /* with leading zeros */
     unsigned base; /* 10 or 16 */
+    bool padded;   /* begins with a zero */
 };
 bool id_number_of(struct slice id, struct id_number *ret);
 bool id_pair(struct slice a, struct slice b, struct id_number *ra, struct id_number *rb);

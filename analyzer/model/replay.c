@@ -53,6 +53,11 @@ static bool counts(const struct event *e)
     return e && e->has_id && e->id.len > 0 && !e->priming;
 }
 
+static bool has_rpc_id(const struct event *e)
+{
+    return e->msg_count > 0 && e->msg[0].kind != RPC_NOTIFICATION && e->msg[0].kind != RPC_OTHER;
+}
+
 /* What the server must send after the cursor, as far as the wire has shown it before. */
 static void known_collect(struct walk *w)
 {
@@ -144,8 +149,8 @@ static void see_below(struct walk *w, const struct event *e, uint32_t ordinal)
         r->faults |= RF_INCLUSIVE;
     else if (ordinal != r->cursor_ordinal)
         r->faults &= ~(unsigned)RF_INCLUSIVE;
-    if (!event_at(w->s, e->first))
-        r->content_unknown = true;
+    if (!event_at(w->s, e->first) || (e->first == e->index && !has_rpc_id(e)))
+        r->content_unknown = true; /* or an equal notification */
     fault_at(r, RF_AT_OR_BELOW, "replay-at-or-below-cursor", e);
 }
 
@@ -336,37 +341,63 @@ static void see_changed(struct walk *w, const struct event *e)
     fault_at(w->r, RF_PAYLOAD_CHANGED, "replay-payload-changed", e);
 }
 
-static bool has_rpc_id(const struct event *e)
+static bool fresh_priming(const struct event *e)
 {
-    return e->msg_count > 0 && e->msg[0].kind != RPC_NOTIFICATION && e->msg[0].kind != RPC_OTHER;
+    return e->priming && e->first == e->index;
+}
+
+/* A notification that says nothing but its name: equal ones are no sign of a repetition. */
+static bool says_nothing(const struct message *m)
+{
+    static const char end[] = "/list_changed";
+    size_t len = sizeof(end) - 1;
+
+    return m->kind == RPC_NOTIFICATION &&
+           (m->body_digest == 0 ||
+            (m->method.len > len && memcmp(m->method.ptr + m->method.len - len, end, len) == 0));
+}
+
+/*
+ * Where the replay that a resumed leg begins with repeats what the stream had, in its order and
+ * under new ids: the last of these events. NONE: fewer than two, or only words that come again by
+ * chance, or live already.
+ */
+#define REPLAY_TIME NS_PER_SEC
+uint32_t renamed_run(const struct session *s, const struct leg *l)
+{
+    const struct event *last = NULL;
+    uint32_t count = 0;
+    bool said = false;
+
+    for (const struct event *e = leg_event_after(s, l, NONE); e;
+         e = leg_event_after(s, l, e->index)) {
+        if (fresh_priming(e))
+            continue;
+        if (e->new_id_of == NONE || (last && e->new_id_of <= last->new_id_of) ||
+            e->at.time - l->begin.time > REPLAY_TIME)
+            break;
+        said |= e->msg_count > 0 && !says_nothing(&e->msg[0]);
+        last = e;
+        count++;
+    }
+    return said && count > 1 ? last->index : NONE;
 }
 
 /*
  * The same content under another id: a message with a JSON-RPC id cannot be another one; equal
- * notifications can, unless two or more in a row repeat what the stream had.
+ * notifications can, unless the replay begins with two or more that repeat what the stream had.
  */
 bool event_renamed(const struct session *s, const struct event *e)
 {
-    const struct event *o = event_at(s, e->new_id_of);
     const struct leg *l = s->leg[e->leg];
 
-    if (!o)
+    if (!event_at(s, e->new_id_of))
         return false;
     if (has_rpc_id(e))
         return true;
     if (s->epoch)
         return false; /* new ids are the epoch's; equal words are chance */
-    const struct event *next = leg_event_after(s, l, e->index);
-    const struct event *n = next ? event_at(s, next->new_id_of) : NULL;
-    if (n && n->index > o->index)
-        return true;
-    for (const struct event *p = leg_event_after(s, l, NONE); p && p->index < e->index;
-         p = leg_event_after(s, l, p->index)) {
-        const struct event *q = event_at(s, p->new_id_of);
-        if (q && q->index < o->index && p->next_in_leg == e->index)
-            return true;
-    }
-    return false;
+    return l->renamed_last != NONE && e->index <= l->renamed_last;
 }
 
 static void see_event(struct walk *w, const struct event *e)
@@ -437,9 +468,22 @@ static void known_missing(struct walk *w)
     }
 }
 
-static bool fresh_priming(const struct event *e)
+/*
+ * A priming event is no message. It begins a leg under a new id, or under the one that this server
+ * primes every leg with; the cursor's own event again is a replay from it on.
+ */
+static bool primes_leg(struct walk *w, const struct event *e)
 {
-    return e->priming && e->first == e->index;
+    struct brief b;
+
+    if (fresh_priming(e))
+        return true;
+    if (!e->priming || e->index != w->leg->first_event || slice_eq(e->id, w->r->cursor))
+        return false;
+    if (event_brief(w->s, e->first, &b) && b.stream == w->st->index &&
+        b.ordinal == w->whole_history)
+        w->whole_history++; /* or the whole history begins with it */
+    return true;
 }
 
 static void history_check(struct walk *w)
@@ -527,7 +571,7 @@ void replay_walk(struct session *s, struct resumption *r)
     known_collect(&w);
     for (const struct event *e = leg_event_after(s, w.leg, NONE); e;
          e = leg_event_after(s, w.leg, e->index)) {
-        if (!e->has_id || e->id.len == 0 || fresh_priming(e))
+        if (!e->has_id || e->id.len == 0 || primes_leg(&w, e))
             continue;
         see_event(&w, e);
     }

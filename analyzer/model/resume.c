@@ -552,6 +552,19 @@ static void row_unproven(struct judge *j)
                     "contradicts that it is the successor");
 }
 
+/* The cursor is of no stream: where the leg begins, without a judgement on it. */
+static void head_of_leg(struct judge *j)
+{
+    for (const struct event *e = leg_event_after(j->s, j->leg, NONE); e;
+         e = leg_event_after(j->s, j->leg, e->index)) {
+        if (!e->has_id || e->id.len == 0 || (e->priming && e->first == e->index))
+            continue;
+        j->r->head = e->index;
+        j->r->head_first = e->first;
+        return;
+    }
+}
+
 static void judge_rows(struct judge *j)
 {
     struct resumption *r = j->r;
@@ -567,7 +580,7 @@ static void judge_rows(struct judge *j)
     if (j->leg && j->st && !(r->faults & RF_FOREIGN_CURSOR))
         replay_walk(j->s, r);
     else if (j->leg)
-        r->head = j->leg->last_id == NONE ? NONE : r->head;
+        head_of_leg(j);
     row_empty(j);
     row_open(j);
     if (r->head != NONE)

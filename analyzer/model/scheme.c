@@ -54,6 +54,7 @@ static bool number_at(struct slice id, size_t from, size_t len, struct id_number
         .value = v,
         .digits = len,
         .base = base,
+        .padded = len > 1 && part.ptr[0] == '0',
     };
     return true;
 }
@@ -83,12 +84,12 @@ bool id_number_of(struct slice id, struct id_number *ret)
 struct slice id_with_number(struct model *m, const struct id_number *like, uint64_t value)
 {
     char digits[32];
-    bool padded = like->base == 16;
+    int width = like->padded || like->base == 16 ? (int)like->digits : 0;
 
-    if (padded)
-        snprintf(digits, sizeof(digits), "%0*llx", (int)like->digits, (unsigned long long)value);
+    if (like->base == 16)
+        snprintf(digits, sizeof(digits), "%0*llx", width, (unsigned long long)value);
     else
-        snprintf(digits, sizeof(digits), "%llu", (unsigned long long)value);
+        snprintf(digits, sizeof(digits), "%0*llu", width, (unsigned long long)value);
     return slice_str(arena_printf(m->arena, SLICE_FMT "%s" SLICE_FMT, SLICE_ARG(like->prefix),
                                   digits, SLICE_ARG(like->suffix)));
 }
