@@ -63,7 +63,9 @@ struct exchange {
     struct place last;
     struct piece now; /* the piece being decoded */
     bool ambiguous;   /* the unfinished block rests on ambiguous bytes */
-    bool unlabelled;  /* a good response, plain, and of no event stream by its head */
+    struct buf look;  /* its first bytes */
+    struct place look_at;
+    bool unlabelled; /* a good response, plain, and of no event stream by its head */
 };
 
 struct exchanges *exchanges_new(struct record_sink sink, const struct exchange_limits *limits)
@@ -651,20 +653,37 @@ static bool begins_with_events(struct slice s)
     return data;
 }
 
-/* Only the first bytes are looked at. */
-static void note_hidden_events(struct exchange *x, const struct piece *piece)
+/* Only the first bytes are looked at, and at once, in however many pieces they come. */
+#define HIDDEN_LOOK 1024
+static void judge_hidden_events(struct exchange *x)
+{
+    if (!x->unlabelled)
+        return;
+    x->unlabelled = false;
+    if (x->look.len > 0 && begins_with_events(buf_slice(&x->look)))
+        exchanges_note(x->all, x->serial, NOTE_HIDDEN_EVENTS, 1, x->conn->tcp_stream,
+                       (struct slice){ 0 }, x->look_at);
+    buf_release(&x->look);
+}
+
+static void look_for_hidden_events(struct exchange *x, const struct piece *piece)
 {
     if (!x->unlabelled || piece->data.len == 0)
         return;
-    x->unlabelled = false;
-    if (begins_with_events(piece->data))
-        exchanges_note(x->all, x->serial, NOTE_HIDDEN_EVENTS, 1, x->conn->tcp_stream,
-                       (struct slice){ 0 }, piece->at);
+    if (x->look.len == 0) {
+        buf_init(&x->look, HIDDEN_LOOK);
+        x->look_at = piece->at;
+    }
+    struct slice s = piece->data;
+    if (s.len > HIDDEN_LOOK - x->look.len)
+        s.len = HIDDEN_LOOK - x->look.len;
+    if (buf_add(&x->look, s) && x->look.len == HIDDEN_LOOK)
+        judge_hidden_events(x);
 }
 
 void exchange_response_body(struct exchange *x, struct piece piece)
 {
-    note_hidden_events(x, &piece);
+    look_for_hidden_events(x, &piece);
     x->body_bytes += piece.data.len;
     x->last = piece.at;
     x->tcp_end = piece.tcp_end;
@@ -748,6 +767,7 @@ void exchange_end(struct exchange *x, const struct exchange_end_facts *facts, st
     struct record rec = { .kind = REC_END, .exchange = x->serial, .at = at };
 
     request_emit(x, x->request_whole);
+    judge_hidden_events(x);
     emit_kept(x, facts->kind == END_COMPLETE, at);
     rec.end = (struct rec_end){
         .kind = facts->kind,
@@ -764,6 +784,7 @@ void exchange_end(struct exchange *x, const struct exchange_end_facts *facts, st
     sse_release(&x->sse);
     coding_free(x->coding);
     buf_release(&x->kept);
+    buf_release(&x->look);
     arena_free(x->head);
     free(x);
 }

@@ -308,13 +308,16 @@ static void look_at(struct half *h, const struct segment *seg)
     if (step != 0)
         h->ip_ids++;
     h->ip_id = seg->ip_id;
+    h->ip_id_time = seg->at.time;
 }
 
 static bool looks_forged(const struct half *h, const struct segment *seg)
 {
     if (h->ttl_max != 0 && seg->ttl != 0 && (seg->ttl < h->ttl_min || seg->ttl > h->ttl_max))
         return true;
-    if (h->ip_id_jumps || h->ip_ids < IP_IDS_SURE || seg->ip_id == 0)
+    /* A host may count ids over all its connections: after a pause the distance says nothing. */
+    if (h->ip_id_jumps || h->ip_ids < IP_IDS_SURE || seg->ip_id == 0 ||
+        seg->at.time - h->ip_id_time > NS_PER_SEC)
         return false;
     int step = (int16_t)(seg->ip_id - h->ip_id);
     return step < 4 * IP_ID_BACK || step > 16 * IP_ID_AHEAD;

@@ -91,8 +91,9 @@ struct half {
     /* How its packets look, to tell those that somebody else sent in its name. */
     uint8_t ttl_min, ttl_max; /* 0: none seen */
     uint16_t ip_id;
-    bool ip_id_jumps; /* does not count up */
-    uint32_t ip_ids;  /* seen in sequence */
+    int64_t ip_id_time; /* when that was */
+    bool ip_id_jumps;   /* does not count up */
+    uint32_t ip_ids;    /* seen in sequence */
 };
 
 enum flow_state { FLOW_LIVE, FLOW_CLOSING, FLOW_OVER, FLOW_STATES };

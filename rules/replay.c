@@ -148,8 +148,8 @@ static void missing_text(struct rule_run *run, const struct resumption *r, struc
         run_id(run, r->cursor),
         event_at(r->session, r->head) ? run_id(run, event_at(r->session, r->head)->id)
                                       : "a later event",
-        r->from_buffer_head ? ", the oldest event that the server still has" : "", list,
-        gap_rests_on(r), progress_agrees(r) ? "; the progress values agree" : "",
+        r->from_buffer_head ? ", and goes on without a hole from there" : "", list, gap_rests_on(r),
+        progress_agrees(r) ? "; the progress values agree" : "",
         open ? "; requests outstanding in that range: " : "", open ? open : "");
 }
 

@@ -157,8 +157,8 @@ static bool given_up(const struct session *s, const struct leg *l, const struct 
 {
     if (leg_client_left(l) && q == final_silence(l))
         return true;
-    if (resumed == NONE)
-        return false;
+    if (resumed == NONE || (l->ended && l->end != END_OPEN && !leg_client_left(l)))
+        return false; /* never resumed, or ended by the other side */
     int64_t t = s->exch[resumed]->first.time;
     return t > q->since.time && t <= q->until.time + NS_PER_SEC;
 }
