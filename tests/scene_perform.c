@@ -386,10 +386,11 @@ static void step_request(struct perform *p)
         return;
     }
     h.head.header = h.header;
-    if (end > 2 && *l->word[2].raw.ptr == '/')
-        h.head.target = l->word[2].value;
+    bool path = end > 2 && *l->word[2].raw.ptr == '/';
+    if (path)
+        h.head.target = l->word[2].raw; /* a query has equals signs, too */
     request_headers(p, &h, s, body);
-    key_headers(p, &h, 2, end);
+    key_headers(p, &h, path ? 3 : 2, end);
     struct scene_exchange *x = open_exchange(p, l->word[0].value, s);
     x->has_request = true;
     h.head.flags = framing(&h, true) | share_connection(p, x);
