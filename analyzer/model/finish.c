@@ -85,6 +85,17 @@ static void replaced_find(struct model *m)
     }
 }
 
+static void gone_find(struct session *s)
+{
+    for (uint32_t i = 0; i < s->exch_count; i++) {
+        const struct exch *x = s->exch[i];
+        if (!session_refused(s, x) || (s->gone.time && s->gone.time <= x->response.time))
+            continue;
+        s->gone = x->response;
+        s->gone_exch = i;
+    }
+}
+
 static int by_first_seen(const void *a, const void *b)
 {
     const struct session *x = *(struct session *const *)a;
@@ -189,6 +200,7 @@ void model_finish(struct model *m, bool truncated)
         s->truncated |= truncated;
         eras_set(s);
         identity_set(s);
+        gone_find(s);
         requests_settle(s);
     }
     replaced_find(m);

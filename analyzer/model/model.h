@@ -223,8 +223,8 @@ struct leg {
     uint32_t tail_event_whole; /* event that came whole later and begins with the tail, or NONE */
     bool tail_response;        /* the tail holds (the beginning of) a response */
     uint32_t renamed_last; /* of the events it begins with that came before under other ids; NONE */
-    struct table *seen; /* private: digests of what the stream carried before (resumed legs) */
-    unsigned oddities;  /* of all its events */
+    struct table *seen;    /* private: digests of what the stream carried before (resumed legs) */
+    unsigned oddities;     /* of all its events */
     struct place oddity_at[11];
     uint32_t unacked; /* private: first event not yet acknowledged */
 };

@@ -107,6 +107,7 @@ bool id_like(struct slice id, const struct id_number *like, struct id_number *re
 bool id_same_make(struct slice a, struct slice b);
 /* Does the scheme say that b is the direct successor of a, or how many lie between? */
 bool id_distance(const struct session *s, struct slice a, struct slice b, uint64_t *ret);
+bool event_is_live(const struct leg *l, const struct event *before, const struct event *e);
 struct slice id_with_number(struct model *m, const struct id_number *like, uint64_t value);
 
 #endif

@@ -254,6 +254,40 @@ static uint32_t unseen_between(struct walk *w, const struct id_number *a, uint64
     return n;
 }
 
+/* Has the other session none of the ids of this one? */
+static bool no_common_id(const struct session *s, const struct session *o)
+{
+    for (uint32_t i = 0; i < s->event_count; i++) {
+        const struct event *e = event_at(s, i);
+        if (e && e->id.len > 0 && event_by_id(o, e->id) != NONE)
+            return false;
+    }
+    return true;
+}
+
+/*
+ * Did what is missing here go to another session of the same server, which has no id in common with
+ * this one? Then one counter serves them all, and holes say nothing.
+ */
+#define NEIGHBOURS_MAX 256
+#define PROBES_MAX     16
+static bool counter_of_all_sessions(const struct walk *w, const struct id_number *a, uint64_t to)
+{
+    const struct model *m = w->s->model;
+    uint64_t most = to - a->value > PROBES_MAX ? a->value + PROBES_MAX : to;
+
+    for (uint32_t i = 0; i < m->session_count && i < NEIGHBOURS_MAX; i++) {
+        const struct session *o = m->session[i];
+        if (o == w->s || !slice_eq(o->authority, w->s->authority))
+            continue;
+        for (uint64_t v = a->value + 1; v < most; v++) {
+            if (event_by_id(o, id_with_number(w->s->model, a, v)) != NONE)
+                return no_common_id(w->s, o);
+        }
+    }
+    return false;
+}
+
 static bool gap_by_scheme(struct walk *w, struct slice from, const struct event *e)
 {
     struct session *s = w->s;
@@ -271,7 +305,8 @@ static bool gap_by_scheme(struct walk *w, struct slice from, const struct event 
         if (!others_covered(w, since, e->at.time) || !counter_is_whole(w, &a, a.value + distance))
             return false;
     }
-    if (unseen_between(w, &a, a.value + distance, false) == 0)
+    if (unseen_between(w, &a, a.value + distance, false) == 0 ||
+        counter_of_all_sessions(w, &a, a.value + distance))
         return false;
     unseen_between(w, &a, a.value + distance, true);
     /* Only before the head: the server began at the oldest event that it still had. */
@@ -307,7 +342,8 @@ static void see_fresh(struct walk *w, const struct event *e, struct slice after)
     if (w->fresh == 0 && r->head == NONE)
         gap_by_tail(w, e);
     head_set(w, e, e->first);
-    bool gap = after.len > 0 && gap_by_scheme(w, after, e);
+    bool live = w->last_numbered && event_is_live(w->leg, w->last_numbered, e);
+    bool gap = !live && after.len > 0 && gap_by_scheme(w, after, e);
     if (!gap && w->last_numbered && !id_distance(w->s, w->last_numbered->id, e->id, &distance) &&
         w->s->scheme_proven && w->s->scheme != SCHEME_TIME &&
         id_pair(w->last_numbered->id, e->id, &a, &b) && b.value < a.value)

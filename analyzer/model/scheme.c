@@ -271,6 +271,13 @@ static bool stream_make(const struct session *s, const struct stream *st, struct
     return first && id_number_of(first->id, ret);
 }
 
+/* On a resumed leg: does the event come when the replay must be over, after a pause? */
+bool event_is_live(const struct leg *l, const struct event *before, const struct event *e)
+{
+    return e->begin.time - l->begin.time > NS_PER_SEC &&
+           e->begin.time - before->at.time > NS_PER_SEC;
+}
+
 static void stream_evidence(const struct session *s, const struct stream *st, struct evidence *ev)
 {
     const struct event *prev = NULL;
@@ -297,7 +304,7 @@ static void stream_evidence(const struct session *s, const struct stream *st, st
         ev->not_time |= !time_in(e->id, &t);
         const struct leg *l = s->leg[e->leg];
         if (prev && prev->leg == e->leg && l->gaps == 0)
-            step_seen(ev, prev, e, l->resumed);
+            step_seen(ev, prev, e, l->resumed && !event_is_live(l, prev, e));
         prev = e;
     }
     if (first == UINT64_MAX)
@@ -364,6 +371,17 @@ static enum id_scheme scheme_of(struct session *s, struct evidence *ev)
     return ev->steps > 0 ? SCHEME_SPARSE : SCHEME_OPAQUE;
 }
 
+/* The client used the id of a request again, and the server names its streams after requests. */
+static bool named_after_request(const struct session *s, const struct event *e)
+{
+    const struct event *o = event_at(s, e->same_id);
+    const struct exch *x = s->exch[s->stream[e->stream]->exch];
+    const struct exch *y = o ? s->exch[s->stream[o->stream]->exch] : NULL;
+
+    return y && x != y && x->msg_count > 0 && y->msg_count > 0 &&
+           x->msg[0].id.type != RPC_ID_NONE && rpc_id_eq(&x->msg[0].id, &y->msg[0].id);
+}
+
 /* Ids start again: two or more different ones, or the first of a resumed leg, come with new
  * content. */
 static bool epoch_seen(const struct session *s)
@@ -373,7 +391,8 @@ static bool epoch_seen(const struct session *s)
     for (uint32_t i = 0; i < s->event_count; i++) {
         const struct event *e = event_at(s, i);
         struct id_number n;
-        if (!e || e->same_id == NONE || e->stripped || !id_number_of(e->id, &n))
+        if (!e || e->same_id == NONE || e->stripped || !id_number_of(e->id, &n) ||
+            named_after_request(s, e))
             continue;
         if (other && !slice_eq(other->id, e->id))
             return true;
