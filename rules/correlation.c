@@ -647,6 +647,18 @@ static void check_reissued(struct rule_run *run, const struct session *s)
     }
 }
 
+/* Statuses that say that the request was not taken in: who gets one sends the same again. */
+static bool turned_away(int status)
+{
+    static const int list[] = { 401, 403, 407, 408, 421, 425, 429, 503 };
+
+    for (size_t i = 0; i < ARRAY_LEN(list); i++) {
+        if (status == list[i])
+            return true;
+    }
+    return false;
+}
+
 static void check_id_reused(struct rule_run *run, const struct session *s)
 {
     for (uint32_t i = 0; i < s->request_count; i++) {
@@ -654,6 +666,8 @@ static void check_id_reused(struct rule_run *run, const struct session *s)
         const struct request *o = r->earlier == NONE ? NULL : s->request[r->earlier];
         if (!o || (r->from_server && o->msg->digest == r->msg->digest))
             continue;
+        if (turned_away(o->http_error) && o->msg->digest == r->msg->digest)
+            continue; /* one request, sent again as it was */
         bool in_flight = r->earlier_in_flight && request_outstanding(s, o, r->at.time);
         if (r->from_server)
             in_flight = r->earlier_in_flight;

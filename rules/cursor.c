@@ -117,6 +117,12 @@ static void check_dropped(struct rule_run *run, const struct session *s)
         const struct stream *st = plain_get(x) ? reconnected_without(s, x) : NULL;
         if (!st)
             continue;
+        if (x->request_gaps > 0) {
+            undecidable_add(run, s, st->index,
+                            "a reconnect without Last-Event-ID: part of its head is not in the "
+                            "capture");
+            continue;
+        }
         const struct event *e = committed_id(s, st, x->first.time);
         const struct leg *l = s->leg[stream_leg_before(s, st, x->first.time)];
         struct finding *f = finding_add(run, s);
