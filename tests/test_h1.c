@@ -424,8 +424,13 @@ static const struct {
     },
     {
         "an answer nobody asked for",
-        "< HTTP/1.1 408 Timeout\n< Content-Length: 0\n<\n! fin server\n",
+        "< HTTP/1.1 200 Ok\n< Content-Length: 0\n<\n! fin server\n",
         "#0 note: response without a request\n"
+        "#1 answer 200 length request-unknown @38\n   Content-Length=0\n#1 end: complete\n",
+    },
+    {
+        "a server ends an idle connection",
+        "< HTTP/1.1 408 Timeout\n< Content-Length: 0\n<\n! fin server\n",
         "#1 answer 408 length request-unknown @43\n   Content-Length=0\n#1 end: complete\n",
     },
     {
