@@ -23,18 +23,20 @@ struct seen {
     bool fin[2];
 };
 
-static uint8_t touch(struct slice s)
+/* Reads every byte, so that ASan sees one that is not there. */
+static volatile uint8_t touched;
+
+static void touch(struct slice s)
 {
-    uint8_t x = 0;
+    uint8_t x = touched;
 
     for (size_t i = 0; i < s.len; i++)
         x ^= s.ptr[i];
-    return x;
+    touched = x;
 }
 
 static void check(const struct flow_chunk *c)
 {
-    static volatile uint8_t sink;
     struct seen *s = *c->user;
 
     if (!s)
@@ -45,7 +47,7 @@ static void check(const struct flow_chunk *c)
         must(c->piece.data.len > 0 && !s->fin[c->side]);
         must(c->piece.tcp_end - c->piece.data.len == s->offset[c->side]);
         s->offset[c->side] = c->piece.tcp_end;
-        sink ^= touch(c->piece.data);
+        touch(c->piece.data);
         return;
     case FLOW_GAP:
         must(c->gap_bytes > 0 && !s->fin[c->side]);
