@@ -3,6 +3,7 @@
 
 #include "exchange.h"
 #include "make_capture.h"
+#include "scene_h2.h"
 #include "scene_parts.h"
 
 #define ZLIB_CONST
@@ -19,12 +20,15 @@
 #define WINDOW   65535u
 #define GAP_LEN  100u
 #define STYLE_ME 65000u
+#define HOP      (NS_PER_MS / 5) /* what a proxy takes to pass something on */
 
 struct writer {
     struct scene *sc;
     struct scene_style style;
     struct scene_wire *out;
     uint64_t random;
+    struct scene_tls_all *tls; /* NULL: none */
+    struct wire *wires;        /* newest first */
 };
 
 /* One side of a connection. */
@@ -39,9 +43,20 @@ struct end {
 
 struct wire {
     struct end client, server;
-    bool gone;          /* reset, or both closed */
-    struct slice last;  /* the server's last segment */
-    uint32_t last_next; /* its sequence number */
+    bool gone;             /* reset, or both closed */
+    struct slice last;     /* the server's last segment */
+    uint32_t last_next;    /* its sequence number */
+    struct scene_tls *tls; /* NULL: plain */
+    struct scene_h2 *h2;   /* NULL: HTTP/1.1 */
+    uint32_t number;       /* of the connection in the scene */
+    struct wire *next;
+};
+
+/* What an exchange has of its connection. */
+struct part {
+    struct wire *wire;
+    uint32_t stream; /* HTTP/2 */
+    bool chunked;
     z_stream *zip;
 };
 
@@ -175,6 +190,28 @@ static void tell_ack(struct writer *w, struct end *from, const struct end *to, i
     bare(w, from, ACK, t);
 }
 
+static struct end *end_of(struct wire *c, enum dir dir)
+{
+    return dir == DIR_CLIENT ? &c->client : &c->server;
+}
+
+/* As it goes over the wire; lives as the scene does. */
+static struct slice sealed(struct writer *w, struct wire *c, enum dir dir, struct slice data)
+{
+    return c->tls ? scene_tls_seal(c->tls, dir, data) : arena_copy(w->sc->arena, data);
+}
+
+static void say(struct writer *w, struct wire *c, enum dir dir, struct slice data, int64_t t)
+{
+    send_data(w, end_of(c, dir), sealed(w, c, dir, data), t);
+}
+
+static void say_acked(struct writer *w, struct wire *c, enum dir dir, struct slice data, int64_t t)
+{
+    send_data(w, end_of(c, dir), data, t);
+    tell_ack(w, end_of(c, !dir), end_of(c, dir), t + TICK);
+}
+
 /* ---- heads ---- */
 
 static void put_text(struct made *m, struct slice s)
@@ -195,85 +232,112 @@ static void put_headers(struct made *m, const struct http_head *head, bool gzip)
     put_text(m, SLICE_LIT("\r\n"));
 }
 
-static struct wire *wire_new(struct writer *w, struct scene_exchange *x, bool late, int64_t t)
+/* ---- connections ---- */
+
+static const struct endpoint *endpoint_at(struct writer *w, const struct endpoint *e, enum dir dir)
 {
-    struct wire *c = arena_alloc(w->sc->arena, sizeof(*c));
+    if (!w->style.hop)
+        return e;
+    struct endpoint *other = arena_alloc(w->sc->arena, sizeof(*other));
+    *other = *e;
+    other->addr[12] = 10;
+    if (dir == DIR_CLIENT)
+        other->addr[15] = 200; /* the proxy's own, whoever asked */
+    other->port = (uint16_t)(e->port + (dir == DIR_CLIENT ? 10000 : 8000));
+    return other;
+}
+
+/* The connection of another exchange that this one is sent on: the scene says so, or it can take
+ * another stream of this client to this server. */
+static struct wire *wire_shared(struct writer *w, const struct conn *conn)
+{
+    bool any = w->style.carrier == CARRIER_H2_SHARED;
+
+    for (struct wire *c = w->wires; c; c = c->next) {
+        bool fits = memcmp(c->client.self->addr, conn->client.addr, 16) == 0 &&
+                    endpoint_eq(c->server.self, &conn->server);
+        if (!c->gone && (c->number == conn->tcp_stream || (any && fits)))
+            return c;
+    }
+    return NULL;
+}
+
+static void shake_hands(struct writer *w, struct wire *c, int64_t t)
+{
+    enum dir dir = DIR_CLIENT;
+    unsigned silent = 0;
+
+    c->tls = scene_tls_connect(w->tls);
+    for (; silent < 2; dir = !dir, t += 2 * TICK) {
+        struct slice flight = scene_tls_flight(c->tls, dir);
+        silent = flight.len > 0 ? 0 : silent + 1;
+        if (flight.len > 0)
+            say_acked(w, c, dir, flight, t);
+    }
+}
+
+static void open_h2(struct writer *w, struct wire *c, int64_t t)
+{
+    c->h2 = scene_h2_new(w->sc->arena);
+    for (enum dir dir = DIR_CLIENT; dir <= DIR_SERVER; dir++)
+        say_acked(w, c, dir, sealed(w, c, dir, scene_h2_open(c->h2, dir)), t + 2 * dir * TICK);
+}
+
+static void open_wire(struct writer *w, struct wire *c, int64_t t)
+{
+    bool h2 = w->style.carrier != CARRIER_H1;
+    int64_t begin = t - 3 * TICK - (h2 ? 5 * TICK : 0) - (w->tls ? 20 * TICK : 0);
+
+    bare(w, &c->client, SYN, begin);
+    c->server.acked = c->client.next;
+    bare(w, &c->server, SYN | ACK, begin + TICK);
+    tell_ack(w, &c->client, &c->server, begin + 2 * TICK);
+    if (w->tls)
+        shake_hands(w, c, begin + 3 * TICK);
+    if (h2)
+        open_h2(w, c, t - 5 * TICK);
+}
+
+static struct part *part_new(struct writer *w, struct scene_exchange *x, bool late, int64_t t)
+{
+    struct part *p = arena_alloc(w->sc->arena, sizeof(*p));
     uint32_t n = x->conn.tcp_stream;
 
-    c->client = (struct end){
-        .self = &x->conn.client, .peer = &x->conn.server, .next = 1000 + n * 77777, .ttl = 64
-    };
-    c->server = (struct end){
-        .self = &x->conn.server, .peer = &x->conn.client, .next = 0xfffff000u + n * 99991, .ttl = 57
-    };
-    x->play = c;
+    x->play = p;
+    p->wire = wire_shared(w, &x->conn);
+    if (p->wire)
+        return p;
+    struct wire *c = p->wire = arena_alloc(w->sc->arena, sizeof(*c));
+    const struct endpoint *client = endpoint_at(w, &x->conn.client, DIR_CLIENT);
+    const struct endpoint *server = endpoint_at(w, &x->conn.server, DIR_SERVER);
+    c->client = (struct end){ .self = client, .peer = server, .next = 1000 + n * 77777, .ttl = 64 };
+    c->server =
+        (struct end){ .self = server, .peer = client, .next = 0xfffff000u + n * 99991, .ttl = 57 };
+    c->number = n;
+    c->next = w->wires;
+    w->wires = c;
     if (late) {
         c->client.acked = c->server.next;
         c->server.acked = c->client.next;
-        return c;
+        return p;
     }
-    bare(w, &c->client, SYN, t - 3 * TICK);
-    c->server.acked = c->client.next;
-    bare(w, &c->server, SYN | ACK, t - 2 * TICK);
-    tell_ack(w, &c->client, &c->server, t - TICK);
-    return c;
+    open_wire(w, c, t);
+    return p;
 }
 
-static void wire_request(void *ctx, struct scene_exchange *x, const struct http_head *head,
-                         struct slice body, int64_t t)
+static struct wire *wire_of(const struct scene_exchange *x)
 {
-    struct writer *w = ctx;
-    struct wire *c = wire_new(w, x, x->conn.starts_late, t);
-    AUTO(made_freep) struct made m = { 0 };
+    const struct part *p = x->play;
 
-    put_text(&m, head->method);
-    put_text(&m, SLICE_LIT(" "));
-    put_text(&m, head->target);
-    put_text(&m, SLICE_LIT(" HTTP/1.1\r\n"));
-    put_headers(&m, head, false);
-    put_slice(&m, body);
-    send_data(w, &c->client, arena_copy(w->sc->arena, made_slice(&m)), t);
-    tell_ack(w, &c->server, &c->client, t + TICK);
+    return p ? p->wire : NULL;
 }
 
-static void zip_begin(struct writer *w, struct wire *c)
+/* When something of that direction passes here. */
+static int64_t passes(const struct writer *w, enum dir dir, int64_t t)
 {
-    c->zip = arena_alloc(w->sc->arena, sizeof(*c->zip));
-    if (deflateInit2(c->zip, 6, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-        abort();
-}
-
-static void wire_response(void *ctx, struct scene_exchange *x, const struct scene_response *r,
-                          int64_t t)
-{
-    struct writer *w = ctx;
-    struct wire *c = x->play ? x->play : wire_new(w, x, true, t);
-    AUTO(made_freep) struct made m = { 0 };
-    char line[64];
-    bool gzip = w->style.gzip && r->leg;
-
-    if (!r->head)
-        return; /* scene_is_wire */
-    snprintf(line, sizeof(line), "HTTP/1.1 %d Status\r\n", r->head->status);
-    put_text(&m, slice_str(line));
-    put_headers(&m, r->head, gzip);
-    put_slice(&m, r->body);
-    send_data(w, &c->server, arena_copy(w->sc->arena, made_slice(&m)), t);
-    if (gzip)
-        zip_begin(w, c);
-}
-
-static struct slice zipped(struct writer *w, struct wire *c, struct slice data, int flush)
-{
-    size_t room = data.len + data.len / 100 + 200;
-    uint8_t *out = arena_alloc(w->sc->arena, room);
-
-    c->zip->next_in = data.ptr;
-    c->zip->avail_in = (uInt)data.len;
-    c->zip->next_out = out;
-    c->zip->avail_out = (uInt)room;
-    deflate(c->zip, flush);
-    return (struct slice){ out, room - c->zip->avail_out };
+    if (!w->style.hop)
+        return t;
+    return dir == DIR_CLIENT ? t + HOP : t - HOP;
 }
 
 static struct slice chunk_of(struct writer *w, struct slice data)
@@ -290,23 +354,134 @@ static struct slice chunk_of(struct writer *w, struct slice data)
     return arena_copy(w->sc->arena, made_slice(&m));
 }
 
+/* A body that is sent at once. */
+static void put_body(struct writer *w, struct made *m, const struct http_head *head,
+                     struct slice body)
+{
+    if (body.len > 0 && (head->flags & RECF_CHUNKED)) {
+        put_slice(m, chunk_of(w, body));
+        put_text(m, SLICE_LIT("0\r\n\r\n"));
+        return;
+    }
+    put_slice(m, body);
+}
+
+static struct slice request_h1(struct writer *w, const struct http_head *head, struct slice body)
+{
+    AUTO(made_freep) struct made m = { 0 };
+
+    put_text(&m, head->method);
+    put_text(&m, SLICE_LIT(" "));
+    put_text(&m, head->target);
+    put_text(&m, SLICE_LIT(" HTTP/1.1\r\n"));
+    put_headers(&m, head, false);
+    put_body(w, &m, head, body);
+    return arena_copy(w->sc->arena, made_slice(&m));
+}
+
+static void wire_request(void *ctx, struct scene_exchange *x, const struct http_head *head,
+                         struct slice body, int64_t t)
+{
+    struct writer *w = ctx;
+
+    t = passes(w, DIR_CLIENT, t);
+    struct part *p = part_new(w, x, x->conn.starts_late, t);
+    struct wire *c = p->wire;
+    say_acked(
+        w, c, DIR_CLIENT,
+        sealed(w, c, DIR_CLIENT,
+               c->h2 ? scene_h2_request(c->h2, head, body, &p->stream) : request_h1(w, head, body)),
+        t);
+}
+
+static void zip_begin(struct writer *w, struct part *p)
+{
+    p->zip = arena_alloc(w->sc->arena, sizeof(*p->zip));
+    if (deflateInit2(p->zip, 6, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+        abort();
+}
+
+static struct slice response_h1(struct writer *w, const struct scene_response *r, bool gzip)
+{
+    AUTO(made_freep) struct made m = { 0 };
+    char line[64];
+
+    snprintf(line, sizeof(line), "HTTP/1.1 %d Status\r\n", r->head->status);
+    put_text(&m, slice_str(line));
+    put_headers(&m, r->head, gzip);
+    put_body(w, &m, r->head, r->body);
+    return arena_copy(w->sc->arena, made_slice(&m));
+}
+
+static struct slice response_h2(struct wire *c, uint32_t stream, const struct scene_response *r,
+                                bool gzip)
+{
+    struct slice head = scene_h2_response(c->h2, stream, r->head, gzip);
+
+    return r->body.len > 0
+               ? scene_h2_joined(c->h2, head, scene_h2_data(c->h2, stream, r->body, false))
+               : head;
+}
+
+static void wire_response(void *ctx, struct scene_exchange *x, const struct scene_response *r,
+                          int64_t t)
+{
+    struct writer *w = ctx;
+
+    if (!r->head)
+        return; /* scene_is_wire */
+    t = passes(w, DIR_SERVER, t);
+    struct part *p = x->play ? x->play : part_new(w, x, true, t);
+    struct wire *c = p->wire;
+    bool gzip = w->style.gzip && r->leg;
+    p->chunked = r->head->flags & RECF_CHUNKED;
+    say(w, c, DIR_SERVER, c->h2 ? response_h2(c, p->stream, r, gzip) : response_h1(w, r, gzip), t);
+    if (gzip)
+        zip_begin(w, p);
+}
+
+static struct slice zipped(struct writer *w, struct part *p, struct slice data, int flush)
+{
+    size_t room = data.len + data.len / 100 + 200;
+    uint8_t *out = arena_alloc(w->sc->arena, room);
+
+    p->zip->next_in = data.ptr;
+    p->zip->avail_in = (uInt)data.len;
+    p->zip->next_out = out;
+    p->zip->avail_out = (uInt)room;
+    deflate(p->zip, flush);
+    return (struct slice){ out, room - p->zip->avail_out };
+}
+
+/* Bytes of a body, as one chunk or frame, on the wire. */
+static struct slice framed(struct writer *w, const struct part *p, struct slice data)
+{
+    struct wire *c = p->wire;
+
+    if (c->h2)
+        data = scene_h2_data(c->h2, p->stream, data, false);
+    else if (p->chunked)
+        data = chunk_of(w, data);
+    return sealed(w, c, DIR_SERVER, data);
+}
+
 static void wire_bytes(void *ctx, struct scene_exchange *x, struct slice data, int64_t t)
 {
     struct writer *w = ctx;
-    struct wire *c = x->play;
-    struct slice chunk = chunk_of(w, c->zip ? zipped(w, c, data, Z_SYNC_FLUSH) : data);
+    struct part *p = x->play;
+    struct wire *c = p->wire;
 
-    c->last = arena_copy(w->sc->arena, chunk);
+    c->last = framed(w, p, p->zip ? zipped(w, p, data, Z_SYNC_FLUSH) : data);
     c->last_next = c->server.next;
-    send_data(w, &c->server, c->last, t);
+    send_data(w, &c->server, c->last, passes(w, DIR_SERVER, t));
 }
 
 static void wire_ack(void *ctx, struct scene_exchange *x, int64_t t)
 {
-    struct wire *c = x->play;
+    struct wire *c = wire_of(x);
 
     if (c && !c->gone)
-        tell_ack(ctx, &c->client, &c->server, t);
+        tell_ack(ctx, &c->client, &c->server, passes(ctx, DIR_SERVER, t));
 }
 
 static void shut_window(struct writer *w, struct wire *c, const struct silence *s)
@@ -322,7 +497,7 @@ static void shut_window(struct writer *w, struct wire *c, const struct silence *
 static void wire_silence(void *ctx, struct scene_exchange *x, const struct silence *s)
 {
     struct writer *w = ctx;
-    struct wire *c = x->play;
+    struct wire *c = wire_of(x);
     int64_t step = (s->until.time - s->since.time) / (s->retransmissions + s->probes + 2);
     int64_t t = s->since.time;
 
@@ -345,12 +520,13 @@ static void wire_silence(void *ctx, struct scene_exchange *x, const struct silen
 static void wire_gap(void *ctx, struct scene_exchange *x, const struct rec_gap *gap, int64_t t)
 {
     struct writer *w = ctx;
-    struct wire *c = x->play;
+    const struct part *p = x->play;
+    struct wire *c = p->wire;
     AUTO(made_freep) struct made m = { 0 };
 
     put_fill(&m, 'x', gap->bytes ? (size_t)gap->bytes : GAP_LEN);
-    c->server.next += (uint32_t)chunk_of(w, made_slice(&m)).len;
-    tell_ack(w, &c->client, &c->server, t);
+    c->server.next += (uint32_t)framed(w, p, made_slice(&m)).len;
+    tell_ack(w, &c->client, &c->server, passes(w, DIR_SERVER, t));
 }
 
 static void wire_note(void *ctx, struct scene_exchange *x, const struct rec_note *note, int64_t t)
@@ -366,10 +542,14 @@ static void wire_note(void *ctx, struct scene_exchange *x, const struct rec_note
 /* An acknowledgement of a FIN covers all before it: none where something was to stay
  * unacknowledged.
  */
-static void close_side(struct writer *w, struct end *from, struct end *to, int64_t t)
+static void close_side(struct writer *w, struct wire *c, enum dir dir, int64_t t)
 {
+    struct end *from = end_of(c, dir);
+    struct end *to = end_of(c, !dir);
     bool all = to->acked == from->next;
 
+    if (c->tls && w->style.tls == SCENE_TLS_12) /* others close without it */
+        send_data(w, from, scene_tls_bye(c->tls, dir), t);
     bare(w, from, FIN | ACK, t);
     if (all)
         tell_ack(w, to, from, t + TICK);
@@ -387,48 +567,87 @@ static void send_reset(struct writer *w, struct wire *c, struct end *from, bool 
 
 static void end_body(struct writer *w, struct scene_exchange *x, struct wire *c, int64_t t)
 {
+    struct part *p = x->play;
     bool all = c->client.acked == c->server.next;
+    struct slice rest = { 0 };
 
-    if (x->leg) {
-        struct slice rest = { 0 };
-        if (c->zip)
-            rest = chunk_of(w, zipped(w, c, rest, Z_FINISH));
+    if (!x->leg && !c->h2)
+        return;
+    if (p->zip)
+        rest = zipped(w, p, rest, Z_FINISH);
+    if (c->h2) {
+        say(w, c, DIR_SERVER, scene_h2_data(c->h2, p->stream, rest, true), t);
+    } else {
         AUTO(made_freep) struct made m = { 0 };
-        put_slice(&m, rest);
-        put_text(&m, SLICE_LIT("0\r\n\r\n"));
-        send_data(w, &c->server, arena_copy(w->sc->arena, made_slice(&m)), t);
-        if (all)
-            tell_ack(w, &c->client, &c->server, t + TICK);
+        put_slice(&m, p->chunked ? chunk_of(w, rest) : rest);
+        put_text(&m, p->chunked ? SLICE_LIT("0\r\n\r\n") : SLICE_LIT(""));
+        say(w, c, DIR_SERVER, made_slice(&m), t);
     }
+    if (x->leg && all)
+        tell_ack(w, &c->client, &c->server, t + TICK);
     /* The client keeps the connection for a while; it is never used again. */
+}
+
+/* Who ends the exchange. */
+static enum dir ended_by(enum end_kind kind)
+{
+    return kind == END_CLIENT_FIN || kind == END_CLIENT_RST ? DIR_CLIENT : DIR_SERVER;
+}
+
+/* One stream of several ends, by RST_STREAM with INTERNAL_ERROR or CANCEL (RFC 9113 7). */
+static void end_stream(struct writer *w, const struct scene_exchange *x, enum end_kind kind,
+                       int64_t t)
+{
+    const struct part *p = x->play;
+    enum dir dir = ended_by(kind);
+
+    if (kind != END_OPEN && kind != END_GAP)
+        say_acked(w, p->wire, dir,
+                  sealed(w, p->wire, dir,
+                         scene_h2_reset(p->wire->h2, p->stream, dir == DIR_SERVER ? 2 : 8)),
+                  t);
+}
+
+static void end_wire(struct writer *w, const struct scene_exchange *x, const struct scene_end *end,
+                     int64_t t)
+{
+    struct wire *c = wire_of(x);
+
+    switch (end->kind) {
+    case END_FIN:
+        close_side(w, c, DIR_SERVER, t);
+        if (!x->half)
+            close_side(w, c, DIR_CLIENT, t + 2 * TICK);
+        c->gone = true;
+        break;
+    case END_CLIENT_FIN:
+        close_side(w, c, DIR_CLIENT, t);
+        if (!end->half)
+            close_side(w, c, DIR_SERVER, t + 2 * TICK);
+        c->gone = !end->half;
+        break;
+    case END_RST: send_reset(w, c, &c->server, end->middlebox, t); break;
+    case END_CLIENT_RST: send_reset(w, c, &c->client, end->middlebox, t); break;
+    case END_COMPLETE:
+    case END_OPEN:
+    case END_GAP: break;
+    }
 }
 
 static void wire_end(void *ctx, struct scene_exchange *x, const struct scene_end *end, int64_t t)
 {
     struct writer *w = ctx;
-    struct wire *c = x->play;
+    struct wire *c = wire_of(x);
 
     if (!c || c->gone)
         return;
-    switch (end->kind) {
-    case END_COMPLETE: end_body(w, x, c, t); break;
-    case END_FIN:
-        close_side(w, &c->server, &c->client, t);
-        if (!x->half)
-            close_side(w, &c->client, &c->server, t + 2 * TICK);
-        c->gone = true;
-        break;
-    case END_CLIENT_FIN:
-        close_side(w, &c->client, &c->server, t);
-        if (!end->half)
-            close_side(w, &c->server, &c->client, t + 2 * TICK);
-        c->gone = !end->half;
-        break;
-    case END_RST: send_reset(w, c, &c->server, end->middlebox, t); break;
-    case END_CLIENT_RST: send_reset(w, c, &c->client, end->middlebox, t); break;
-    case END_OPEN:
-    case END_GAP: break;
-    }
+    t = passes(w, ended_by(end->kind), t);
+    if (end->kind == END_COMPLETE)
+        end_body(w, x, c, t);
+    else if (w->style.carrier == CARRIER_H2_SHARED)
+        end_stream(w, x, end->kind, t);
+    else
+        end_wire(w, x, end, t);
 }
 
 static void wire_finish(void *ctx, bool truncated, int64_t t)
@@ -438,10 +657,14 @@ static void wire_finish(void *ctx, bool truncated, int64_t t)
     (void)t;
     w->out->cut = truncated;
     for (struct scene_exchange *x = w->sc->exchange; x; x = x->next) {
-        const struct wire *c = x->play;
-        if (c && c->zip)
-            deflateEnd(c->zip);
+        const struct part *p = x->play;
+        if (p && p->zip)
+            deflateEnd(p->zip);
         x->play = NULL;
+    }
+    for (struct wire *c = w->wires; c; c = c->next) {
+        if (c->h2)
+            scene_h2_free(c->h2);
     }
 }
 
@@ -477,7 +700,13 @@ void scene_wire(struct scene *sc, const struct scene_style *style, struct scene_
 
     sc->exchange = NULL;
     sc->connections = 0;
+    if (style->tls != SCENE_TLS_NONE)
+        w.tls =
+            scene_tls_new(style->tls, style->carrier == CARRIER_H1 ? "http/1.1" : "h2", sc->arena);
     scene_perform(sc, &player);
+    if (w.tls)
+        ret->keys = arena_copy(sc->arena, scene_tls_keys(w.tls));
+    scene_tls_free(w.tls);
     qsort(ret->frame, ret->count, sizeof(*ret->frame), by_time);
 }
 

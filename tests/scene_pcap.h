@@ -11,6 +11,14 @@
 #define SCENE_PCAP_H
 
 #include "scene.h"
+#include "scene_tls.h"
+
+/* What carries the exchanges. */
+enum scene_carrier {
+    CARRIER_H1,
+    CARRIER_H2,        /* one stream a connection: it ends as the connection does */
+    CARRIER_H2_SHARED, /* streams of one client share a connection: each ends by itself */
+};
 
 /* How the same conversation is put into packets. */
 struct scene_style {
@@ -19,6 +27,9 @@ struct scene_style {
     bool backwards; /* pieces overtake each other: the last one comes first */
     bool twice;     /* every frame is captured twice */
     bool gzip;      /* event streams are coded, and flushed after each step */
+    bool hop;       /* seen behind a proxy: other addresses, ports and times */
+    enum scene_carrier carrier;
+    enum scene_tls_version tls;
 };
 
 struct scene_frame {
@@ -31,9 +42,11 @@ struct scene_wire {
     struct scene_frame *frame; /* in the order of time */
     size_t count;
     size_t cap;
-    bool cut; /* the file ends within its last record */
+    bool cut;          /* the file ends within its last record */
+    struct slice keys; /* the key log; empty: nothing is encrypted */
 };
 
+/* Adds the frames to those that are there. */
 void scene_wire(struct scene *sc, const struct scene_style *style, struct scene_wire *ret);
 /* Every `of`th frame, from number `part` on: of files 0 .. of - 1 the whole. */
 struct slice scene_pcap(struct scene *sc, const struct scene_wire *w, size_t part, size_t of);
