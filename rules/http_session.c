@@ -264,6 +264,8 @@ void check_session_zombie(struct rule_run *run, const struct session *s)
 
 void check_session_dead(struct rule_run *run, const struct session *s)
 {
+    const struct exch *end = first_end(run, s);
+
     if (!s->deleted.time || s->legacy || !s->id.ptr)
         return;
     for (uint32_t i = 0; i < s->exch_count; i++) {
@@ -271,6 +273,8 @@ void check_session_dead(struct rule_run *run, const struct session *s)
         bool wrong =
             exch_accepted(x) || (x->status >= 400 && x->status != NOT_FOUND &&
                                  x->status != NOT_ALLOWED && !status_is_ordinary(x->status));
+        if (end && x->first.time > end->response.time)
+            continue; /* session-zombie */
         if (!names_session(x) || x->initialize || x->method == HTTP_METHOD_DELETE || !wrong ||
             x->first.time <= s->deleted.time || !rule_in_era(run->rule, x->era))
             continue;

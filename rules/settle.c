@@ -190,6 +190,8 @@ static const struct precedence {
     { "response-lost", "request-unanswered", SCOPE_REQUEST },
     { "response-broadcast", "response-duplicate", SCOPE_REQUEST },
     { "request-reissued", "request-id-reused", SCOPE_REQUEST },
+    { "session-flapping", "session-zombie", SCOPE_SESSION },
+    { "stateless-resume-attempt", "cursor-in-removed-revision", SCOPE_EXCH },
     { "rpc-notification-with-id", "post-request-bad-reply", SCOPE_REQUEST },
     { "rpc-notification-with-id", "request-unanswered", SCOPE_REQUEST },
 };

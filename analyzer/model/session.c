@@ -137,6 +137,22 @@ struct session *session_sessionless(struct model *m, const struct exch *x)
     return s;
 }
 
+/* A reference that is no absolute path, against the address of its stream (RFC 3986 5.2.3). */
+static struct slice resolve(struct model *m, struct slice base, struct slice ref)
+{
+    const uint8_t *query = base.len > 0 ? memchr(base.ptr, '?', base.len) : NULL;
+
+    if (ref.len > 0 && *ref.ptr == '/')
+        return ref;
+    if (query)
+        base.len = (size_t)(query - base.ptr);
+    if (slice_starts(ref, SLICE_LIT("./")))
+        ref = (struct slice){ ref.ptr + 2, ref.len - 2 };
+    while (ref.len > 0 && *ref.ptr != '?' && base.len > 0 && base.ptr[base.len - 1] != '/')
+        base.len--;
+    return slice_str(arena_printf(m->arena, SLICE_FMT SLICE_FMT, SLICE_ARG(base), SLICE_ARG(ref)));
+}
+
 struct session *session_legacy(struct model *m, const struct exch *x, struct slice endpoint)
 {
     /* The endpoint may be absolute: only path and query identify it. */
@@ -147,6 +163,7 @@ struct session *session_legacy(struct model *m, const struct exch *x, struct sli
         if (p)
             endpoint = (struct slice){ p, endpoint.len - (size_t)(p - endpoint.ptr) };
     }
+    endpoint = resolve(m, x->target, endpoint);
     struct session *s = session_find(m, x->authority, endpoint);
     if (!s)
         s = session_new(m, x->authority, endpoint);
