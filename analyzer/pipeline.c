@@ -87,7 +87,7 @@ static void unread(struct pipeline *p, struct audit_input *in, const char *what,
 
 /* ---- logs and keys ---- */
 
-static void read_keys(struct pipeline *p, struct input *in)
+static void read_keys(struct pipeline *p, struct input *in, struct audit_input *about)
 {
     struct buf text;
     uint8_t chunk[16384];
@@ -98,7 +98,10 @@ static void read_keys(struct pipeline *p, struct input *in)
         if (!buf_add(&text, (struct slice){ chunk, n }))
             break;
     }
-    keylog_add(p->keys, buf_slice(&text));
+    if (keylog_add(p->keys, buf_slice(&text)) == 0)
+        unread(p, about, "holds no key",
+               "a key log has lines such as CLIENT_RANDOM ... and"
+               " CLIENT_TRAFFIC_SECRET_0 ...");
     buf_release(&text);
 }
 
@@ -162,7 +165,7 @@ static void read_log(struct pipeline *p, struct audit_input *about, struct input
     size_t faults = log->fault_count;
 
     if (!dispatch_log_read(log, in, (uint32_t)(about - p->audit->input), &err)) {
-        unread(p, about, err.text, "FORMATS.md 2 lists the forms");
+        unread(p, about, err.text, "the README shows the usual one, a JSON object a line");
         return;
     }
     span_of_log(log, entries, about);
@@ -230,7 +233,7 @@ static void recognise(struct pipeline *p, uint32_t index)
     case INPUT_PCAP:
     case INPUT_PCAPNG:
     case INPUT_HAR: add_source(p, about, in); return;
-    case INPUT_KEYLOG: read_keys(p, in); break;
+    case INPUT_KEYLOG: read_keys(p, in, about); break;
     case INPUT_DISPATCH_LOG: read_log(p, about, in); break;
     case INPUT_UNKNOWN:
     case INPUT_EMPTY: not_ours(p, about, in); break;
