@@ -853,7 +853,7 @@ static const struct rule rules[] = {
                "not reach the client; some servers never do.",
         .advice = "Server: let a new GET of the session replace the old one, or notice its end by "
                   "keep-alives. Client: go on without, and try again with growing pauses.",
-        .source = "MCP 2025-11-25, Transports > Multiple Connections; FIELD: servers with one "
+        .source = "MCP 2025-11-25, Transports > Multiple Connections; seen in the field: servers with one "
                   "listening stream a session",
         .explain = {
             .picture = "client                     server\n"

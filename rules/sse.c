@@ -1097,7 +1097,7 @@ static const struct rule rules[] = {
         .summary = "Legal line ends or lines that some shipping client cannot read.",
         .why = "It explains why one client works and the other loses events or the connection.",
         .advice = "Server: end lines with LF, write `field: value` with the four known names only.",
-        .source = "WHATWG HTML 9.2.6 (grammar and line ends); FIELD: readers compared",
+        .source = "WHATWG HTML 9.2.6 (grammar and line ends); shipping readers compared",
         .explain = {
             .picture = "server -> client   data: x<CR><CR>     legal, unknown to some\n"
                        "                   data                no colon: an empty value\n"
@@ -1210,7 +1210,7 @@ static const struct rule rules[] = {
         .why = "Legal, but an event may sit in the compressor, and the time at which it could be "
                "read is that of the next flush.",
         .advice = "Server, path: leave event streams uncompressed, or flush after each event.",
-        .source = "RFC 9110 8.4 (content codings); DESIGN: codings are decoded as a stream",
+        .source = "RFC 9110 8.4 (content codings); codings are decoded as a stream",
         .explain = {
             .picture = "server -> client   Content-Encoding: gzip\n"
                        "                   [event 1 event 2 .. | flush]   readable only here\n",
