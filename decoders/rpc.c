@@ -75,10 +75,12 @@ struct envelope {
     unsigned flags;
     struct rpc_id id;
     struct slice method;
-    struct part params;
+    struct part params; /* what is absent has raw.ptr NULL; the rest of it is not set */
     struct part result;
     struct part error;
 };
+
+static const struct part absent = { 0 };
 
 struct fact {
     struct slice name;
@@ -192,7 +194,12 @@ static struct work *work_of(const struct rpc_scanner *sc)
 static bool number_value(struct slice token, double *ret)
 {
     char text[400];
+    uint64_t exact;
 
+    if (token.len <= 15 && slice_u64(token, UINT64_MAX, &exact)) {
+        *ret = (double)exact;
+        return true;
+    }
     if (token.len == 0 || token.len >= sizeof(text))
         return false;
     memcpy(text, token.ptr, token.len);
@@ -321,6 +328,11 @@ static enum rpc_kind kind_of(const struct envelope *e)
     return e->error.raw.ptr ? RPC_ERROR : RPC_OTHER;
 }
 
+static const struct part *part_of(const struct part *p)
+{
+    return p->raw.ptr ? p : &absent;
+}
+
 static unsigned flags_of(const struct envelope *e, const struct part *p)
 {
     unsigned flags = e->flags | (p->flags & ~(PART_CODE | PART_MESSAGE));
@@ -328,7 +340,7 @@ static unsigned flags_of(const struct envelope *e, const struct part *p)
 
     if (e->error.raw.ptr && (e->error.flags & well) != well)
         flags |= RPC_ERROR_MALFORMED;
-    if (e->result.type == LEX_OBJECT && e->result.own == 0)
+    if (e->result.raw.ptr && e->result.type == LEX_OBJECT && e->result.own == 0)
         flags |= RPC_RESULT_EMPTY;
     return flags;
 }
@@ -348,9 +360,9 @@ static void put_message(struct rpc_scanner *sc, const struct lex_value *v)
 {
     const struct envelope *e = &work_of(sc)->env;
     enum rpc_kind kind = kind_of(e);
-    const struct part *p = kind == RPC_RESULT  ? &e->result
-                           : kind == RPC_ERROR ? &e->error
-                                               : &e->params;
+    const struct part *p = part_of(kind == RPC_RESULT  ? &e->result
+                                   : kind == RPC_ERROR ? &e->error
+                                                       : &e->params);
     struct rpc *m = add_message(sc);
 
     if (!m)
@@ -365,8 +377,8 @@ static void put_message(struct rpc_scanner *sc, const struct lex_value *v)
         .subscription = p->meta.subscription,
         .progress = p->progress,
         .total = p->total,
-        .error_code = e->error.code,
-        .error_message = e->error.message,
+        .error_code = part_of(&e->error)->code,
+        .error_message = part_of(&e->error)->message,
         .name = first_of(p->name, first_of(p->uri, p->task_id)),
         .protocol_version = first_of(p->version, p->meta.version),
         .result_type = p->result_type,
@@ -374,7 +386,7 @@ static void put_message(struct rpc_scanner *sc, const struct lex_value *v)
         .body = p->raw,
         .text = v->raw,
         .digest = v->hash,
-        .body_digest = p == &e->params ? p->own_digest : p->digest,
+        .body_digest = kind == RPC_RESULT || kind == RPC_ERROR ? p->digest : p->own_digest,
     };
 }
 
@@ -390,6 +402,15 @@ static void put_other(struct rpc_scanner *sc, const struct lex_value *v)
 static uint64_t object_hash(uint64_t sum, size_t count)
 {
     return lex_typed(LEX_OBJECT, lex_pair(sum, count));
+}
+
+static void envelope_clear(struct envelope *e)
+{
+    e->seen = 0;
+    e->flags = 0;
+    e->id = (struct rpc_id){ 0 };
+    e->method = (struct slice){ 0 };
+    e->params.raw.ptr = e->result.raw.ptr = e->error.raw.ptr = NULL;
 }
 
 static enum scope scope_inside(const struct work *w, bool object)
@@ -411,7 +432,7 @@ static bool push(struct work *w, bool object)
         return false;
     enum scope scope = scope_inside(w, object);
     if (scope == SCOPE_MESSAGE)
-        w->env = (struct envelope){ 0 };
+        envelope_clear(&w->env);
     w->frame[w->depth++] = (struct frame){
         .begin = w->lex.p - 1,
         .scope = scope,
