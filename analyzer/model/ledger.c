@@ -97,6 +97,14 @@ static void ids_enlarge(struct session *s)
     free(old.slot);
 }
 
+void ids_prefetch(const struct session *s, uint64_t hash)
+{
+    const struct id_index *ix = s->ids;
+
+    if (ix->cap > 0)
+        __builtin_prefetch(&ix->slot[(size_t)hash & (ix->cap - 1)]);
+}
+
 static uint32_t ids_get(const struct session *s, uint64_t hash)
 {
     return s->ids->cap ? (uint32_t)*ids_slot(s, hash) : 0;
@@ -254,6 +262,7 @@ static void session_sweep(struct session *s)
 
     for (; s->swept < end; s->swept++) {
         struct event *e = event_at(s, s->swept);
+        __builtin_prefetch(event_at(s, s->swept + 4)); /* long out of the caches */
         if (e && e->acked.time == 0 && leg_is_live(s, e))
             return; /* its acknowledgement may still come */
         if (e && is_dull(s, e))

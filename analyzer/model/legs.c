@@ -207,6 +207,8 @@ static void event_fill(struct session *s, struct event *e, const struct record *
     bool message = has_message(&r->body);
 
     e->has_id = r->has_id;
+    e->id_hash = e->has_id && r->id.len ? hash_bytes(r->id) : 0;
+    ids_prefetch(s, e->id_hash); /* far from the caches, and not needed yet */
     e->dispatched = r->dispatched;
     e->priming = r->has_id && !r->id_only_known && nothing;
     e->ambiguous = r->ambiguous;
@@ -224,7 +226,6 @@ static void event_fill(struct session *s, struct event *e, const struct record *
     e->data_len = r->data.len;
     e->retry = r->retry;
     e->oddities = r->oddities;
-    e->id_hash = e->has_id && r->id.len ? hash_bytes(r->id) : 0;
 }
 
 static bool same_content(const struct event *a, const struct event *b)
@@ -423,6 +424,7 @@ void leg_event(struct session *s, struct exch *x, const struct record *rec)
     if (r->id.len > 0)
         memcpy(id, r->id.ptr, r->id.len);
     e->id = (struct slice){ id, r->id.len };
+    messages_fill(s->model, e->msg, &r->body, e->at);
     event_identify(s, e);
     event_find_renamed(s, l, e);
     event_find_foreign(s, l, e);
@@ -431,7 +433,6 @@ void leg_event(struct session *s, struct exch *x, const struct record *rec)
     leg_oddities(l, e);
     if (e->keepalive)
         keepalive_seen(l, e->at);
-    messages_fill(s->model, e->msg, &r->body, e->at);
     for (size_t i = 0; i < msgs; i++)
         message_from_server(s, x, l, e, &e->msg[i]);
     if (e->first == e->index && l->number > 1 && !e->priming)

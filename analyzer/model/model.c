@@ -9,7 +9,7 @@
 
 const struct model_options model_options_default = {
     .max_ids = 1000000,
-    .max_full = (size_t)16 << 20,
+    .max_full = (size_t)4 << 20,
 };
 
 /* ---- names ---- */

@@ -8,13 +8,14 @@
 struct impl {
     struct exch **by_serial; /* exchange serial -> exch */
     size_t serial_cap;
-    struct table sessions; /* key of authority and id -> index + 1 */
-    struct table interned; /* hash -> struct slice * */
-    struct table prints;   /* fingerprint of an exchange -> struct exch * */
-    struct table notes;    /* kind, exchange, text -> index + 1 */
-    size_t full_bytes;     /* of events kept whole */
-    size_t trim_at;        /* do not sweep again below this */
-    size_t ids;            /* remembered events in all */
+    struct table sessions;   /* key of authority and id -> index + 1 */
+    struct table interned;   /* hash -> struct slice * */
+    struct slice recent[64]; /* ... those asked for last */
+    struct table prints;     /* fingerprint of an exchange -> struct exch * */
+    struct table notes;      /* kind, exchange, text -> index + 1 */
+    size_t full_bytes;       /* of events kept whole */
+    size_t trim_at;          /* do not sweep again below this */
+    size_t ids;              /* remembered events in all */
 };
 
 #define CHUNK_BITS 8
@@ -60,6 +61,8 @@ struct id_index {
 
 /* ledger.c */
 void ids_release(struct id_index *ix);
+/* An id with this hash will be asked for. */
+void ids_prefetch(const struct session *s, uint64_t hash);
 struct event *event_new(struct session *s, size_t extra);
 void event_index_id(struct session *s, struct event *e);
 /* Reduces old events when they take too much memory; forgets the oldest ids past the ceiling. */

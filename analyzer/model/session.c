@@ -4,13 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct slice intern(struct model *m, struct slice s)
+static struct slice intern_look_up(struct model *m, struct slice s)
 {
-    uint64_t key = hash_bytes(s);
-
-    if (!s.ptr)
-        return s;
-    for (;; key = table_again(key)) {
+    for (uint64_t key = hash_bytes(s);; key = table_again(key)) {
         uint64_t *slot = table_put(&impl_of(m)->interned, key);
         struct slice *have = (struct slice *)(uintptr_t)*slot;
         if (have && !slice_eq(*have, s))
@@ -22,6 +18,18 @@ struct slice intern(struct model *m, struct slice s)
         }
         return *have;
     }
+}
+
+struct slice intern(struct model *m, struct slice s)
+{
+    if (!s.ptr)
+        return s;
+    /* Most strings are names that every message has. */
+    size_t kind = s.len > 0 ? s.len + s.ptr[0] + s.ptr[s.len - 1] : 0;
+    struct slice *recent = &impl_of(m)->recent[kind % ARRAY_LEN(impl_of(m)->recent)];
+    if (!recent->ptr || !slice_eq(*recent, s))
+        *recent = intern_look_up(m, s);
+    return *recent;
 }
 
 const char *intern_str(struct model *m, struct slice s)
