@@ -248,8 +248,36 @@ static void duplicated_finding(struct rule_run *run, const struct session *s, ui
     }
 }
 
+/* A map counts nothing: what it has as committed comes again. */
+static void duplicated_by_map(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->resumption_count; i++) {
+        const struct resumption *r = s->resumption[i];
+        const struct event *e = event_at(s, r->head_first);
+        if (!(r->faults & RF_DUPLICATED) || !e)
+            continue;
+        struct finding *f = finding_add(run, s);
+        finding_on_resumption(run, f, r);
+        f->event = e->index;
+        f->event_id = e->id;
+        f->party = PARTY_CLIENT;
+        f->certainty = CERTAINTY_LIKELY;
+        finding_message(run, f,
+                        "event %s had been committed when the client reconnected behind it, and it "
+                        "comes again",
+                        run_id(run, e->id));
+        finding_frame(run, f, s->exch[r->exch]->first, "GET with Last-Event-ID: %s",
+                      run_id(run, r->cursor));
+        finding_frame(run, f, e->at, "the event, first");
+        if (e->track != NONE)
+            show_log(run, f, &s->track[e->track]);
+    }
+}
+
 static void check_duplicated(struct rule_run *run, const struct session *s)
 {
+    if (s->log_from_map)
+        duplicated_by_map(run, s);
     for (uint32_t i = 0; !s->log_from_map && i < s->track_count; i++) {
         if (!s->track[i].msg || canonical(s, i) != i)
             continue;

@@ -667,10 +667,25 @@ static void check_impossible(struct rule_run *run, const struct session *s)
     }
 }
 
+/* The same cursor, sent again, was honoured after all: it was not dead. */
+static bool honoured_later(const struct resumption *r)
+{
+    const struct session *s = r->session;
+
+    for (uint32_t i = s->resumption_count; i-- > 0 && s->resumption[i] != r;) {
+        if (s->resumption[i]->verdict == VERDICT_CONTINUE &&
+            slice_eq(s->resumption[i]->cursor, r->cursor))
+            return true;
+    }
+    return false;
+}
+
 /* After a signalled gap, failing what was outstanding and going on with other requests is safe. */
 static bool went_on_unsafely(const struct resumption *r)
 {
     if (r->verdict != VERDICT_FAIL || r->did != DID_CONTINUED)
+        return false;
+    if (r->cursor_repeated && honoured_later(r))
         return false;
     return !has(r, RF_SIGNALLED) || r->cursor_repeated;
 }
