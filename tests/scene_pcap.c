@@ -12,7 +12,6 @@
 #define TICK     INT64_C(10000) /* 10 us between the packets of one step */
 #define IP_LEN   20u
 #define TCP_LEN  20u
-#define SNAPLEN  262144u
 #define FIN      0x01u
 #define SYN      0x02u
 #define RST      0x04u
@@ -135,7 +134,7 @@ static void put_frame(struct writer *w, struct end *from, const struct segment_p
     for (unsigned i = 0; i < (w->style.twice ? 2u : 1u); i++) {
         GROW(out->frame, out->count, out->cap);
         out->frame[out->count] =
-            (struct scene_frame){ .time = t,
+            (struct scene_frame){ .time = t + (int64_t)i * w->style.echo,
                                   .order = (uint32_t)out->count,
                                   .bytes = arena_copy(w->sc->arena, made_slice(&all)) };
         out->count++;
@@ -716,30 +715,6 @@ void scene_wire_release(struct scene_wire *w)
     *w = (struct scene_wire){ 0 };
 }
 
-struct slice scene_pcap(struct scene *sc, const struct scene_wire *w, size_t part, size_t of)
-{
-    AUTO(made_freep) struct made m = { 0 };
-
-    m.little = true;
-    put32(&m, 0xa1b23c4d); /* nanoseconds */
-    put16(&m, 2);
-    put16(&m, 4);
-    put64(&m, 0);
-    put32(&m, SNAPLEN);
-    put32(&m, 1);
-    for (size_t i = part; i < w->count + (w->cut && part == 0 ? 1 : 0); i += of) {
-        const struct scene_frame *f = &w->frame[i < w->count ? i : w->count - 1];
-        put32(&m, (uint32_t)(f->time / NS_PER_SEC));
-        put32(&m, (uint32_t)(f->time % NS_PER_SEC));
-        put32(&m, (uint32_t)f->bytes.len);
-        put32(&m, (uint32_t)f->bytes.len);
-        put_slice(&m, f->bytes);
-        if (i >= w->count)
-            m.len -= 10; /* the file is cut within a copy of its last frame */
-    }
-    return arena_copy(sc->arena, made_slice(&m));
-}
-
 /* Does the word stand near the front of the line (not in what it carries)? */
 static bool has_word(const struct scene_line *l, const char *word)
 {
@@ -772,6 +747,8 @@ bool scene_is_wire(const struct scene *sc)
         /* Nobody sends again what was acknowledged. */
         if (scene_key(l, "resent").ptr && !unacknowledged)
             return false;
+        if (scene_key(l, "on").ptr)
+            return false; /* each exchange is written as a connection of its own */
     }
     return true;
 }
