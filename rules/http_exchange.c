@@ -474,7 +474,8 @@ static bool is_oneway(const struct session *s, const struct exch *x)
 {
     struct tally t = exch_tally(x);
 
-    if (t.requests > 0 || t.others > 0 || !x->body_whole || !exch_is_streamable(s, x))
+    if (t.requests > 0 || t.others > 0 || x->msg_count == 0 || !x->body_whole ||
+        !exch_is_streamable(s, x))
         return false;
     return x->era == ERA_D ? t.notifications > 0 && t.responses == 0 : true;
 }

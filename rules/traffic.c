@@ -25,7 +25,7 @@ enum part exch_part(const struct session *s, const struct exch *x)
     if (!x->has_request)
         return PART_NONE;
     switch (x->method) {
-    case HTTP_METHOD_POST: return exch_speaks(s, x) ? PART_POST : PART_NONE;
+    case HTTP_METHOD_POST: return marked || exch_speaks(s, x) ? PART_POST : PART_NONE;
     case HTTP_METHOD_GET:
         return marked || (x->flags & RECF_ACCEPT_SSE) || (x->rflags & RECF_SSE) ? PART_GET
                                                                                 : PART_NONE;

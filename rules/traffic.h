@@ -14,7 +14,7 @@
 /* What an exchange is to MCP. */
 enum part {
     PART_NONE, /* other traffic of the web: never judged */
-    PART_POST, /* carries JSON-RPC */
+    PART_POST, /* carries JSON-RPC, or a header of MCP */
     PART_GET,  /* asks for an event stream */
     PART_DELETE,
 };
