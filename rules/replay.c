@@ -594,6 +594,26 @@ static bool reissued_later(const struct session *s, const struct request *q)
     return false;
 }
 
+/* A hole on any leg of the stream may hold the response. */
+static bool any_gap(const struct session *s, const struct stream *st)
+{
+    for (uint32_t i = 0; i < st->leg_count; i++) {
+        if (s->leg[st->leg[i]]->gaps > 0)
+            return true;
+    }
+    return false;
+}
+
+/* The stream was resumed by this leg, and that had to be taken for its end. */
+static bool given_up_rightly(const struct session *s, const struct leg *l)
+{
+    for (uint32_t i = 0; i < s->resumption_count; i++) {
+        if (s->resumption[i]->leg == l->index && s->resumption[i]->verdict == VERDICT_FAIL)
+            return true;
+    }
+    return false;
+}
+
 /* A stream of a POST that the server (or the path) ended before the response. */
 static const struct leg *broken_leg(const struct session *s, const struct stream *st,
                                     bool clean_too)
@@ -604,8 +624,9 @@ static const struct leg *broken_leg(const struct session *s, const struct stream
         return NULL;
     l = s->leg[st->leg[st->leg_count - 1]];
     const struct exch *x = leg_exch(s, l);
-    if (!is_broken_by_server(l, clean_too) || l->gaps || x->truncated_capture || x->era == ERA_D ||
-        x->era == ERA_L || (x->rflags & RECF_HAR && x->close_not_known && l->end == END_COMPLETE))
+    if (!is_broken_by_server(l, clean_too) || any_gap(s, st) || x->truncated_capture ||
+        x->era == ERA_D || x->era == ERA_L ||
+        (x->rflags & RECF_HAR && x->close_not_known && l->end == END_COMPLETE))
         return NULL;
     return l;
 }
@@ -619,7 +640,8 @@ static void check_missing(struct rule_run *run, const struct session *s)
         const struct stream *st = s->stream[i];
         const struct leg *l = broken_leg(s, st, true);
         const struct request *q = l && any_id(s, st) ? left_open(s, st, INT64_MAX) : NULL;
-        if (!q || s->truncated || resumed_later(s, st, l->end_at.time) || reissued_later(s, q))
+        if (!q || s->truncated || resumed_later(s, st, l->end_at.time) || given_up_rightly(s, l) ||
+            reissued_later(s, q))
             continue;
         int64_t wait = st->retry > 0 ? 2 * st->retry * NS_PER_MS : 0;
         wait = wait > COME_BACK ? wait : COME_BACK;

@@ -175,6 +175,17 @@ static void find_outstanding(struct judge *j)
     }
 }
 
+/* A hole on a leg before may hold the answer. */
+static bool answer_may_be_lost(const struct judge *j)
+{
+    for (uint32_t i = 0; j->st && i < j->st->leg_count; i++) {
+        const struct leg *l = j->s->leg[j->st->leg[i]];
+        if (l->gaps > 0 && l->begin.time < j->t && l->index != j->r->leg)
+            return true;
+    }
+    return false;
+}
+
 static bool carried_requests(const struct judge *j)
 {
     for (uint32_t i = 0; j->st && i < j->s->request_count; i++) {
@@ -411,6 +422,10 @@ static void row_empty(struct judge *j)
         decide_as(j, VERDICT_CONTINUE, "the leg went on without event ids");
         return;
     }
+    if (r->outstanding_count > 0 && answer_may_be_lost(j)) {
+        undecided(j, "the answer may have come in a part that the capture lacks");
+        return;
+    }
     if (r->outstanding_count > 0) {
         fail(j, "replay-empty", RF_EMPTY,
              j->leg->end == END_FIN || j->leg->end == END_RST
@@ -440,7 +455,7 @@ static void row_open(struct judge *j)
     const struct leg *prev = r->previous_leg == NONE ? NULL : j->s->leg[r->previous_leg];
     bool newer = r->known_after > 0 ||
                  (prev && prev->tail_has_id && prev->tail_event_whole == NONE && prev->tail_id.len);
-    if (r->outstanding_count > 0 || newer)
+    if ((r->outstanding_count > 0 && !answer_may_be_lost(j)) || newer)
         fault_add(r, RF_STALLED, "replay-stalled");
     decide_as(j, VERDICT_WAIT, "the leg is open and has sent no event yet");
 }
