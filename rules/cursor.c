@@ -160,6 +160,13 @@ static bool surely_read(const struct session *s, const struct event *e)
     return l->ended && l->end_at.time - at >= UNREAD_MARGIN;
 }
 
+static uint32_t ordinal_of_id(const struct session *s, struct slice id)
+{
+    struct brief b;
+
+    return id.ptr && event_brief(s, event_by_id(s, id), &b) ? b.ordinal : NONE;
+}
+
 /* The newest event of the stream that the client had read beyond its cursor, priming and such aside
  * when `messages`. */
 static const struct event *newest_read(const struct resumption *r, bool messages)
@@ -171,23 +178,18 @@ static const struct event *newest_read(const struct resumption *r, bool messages
         return NULL;
     int64_t t = s->exch[r->exch]->first.time;
     const struct stream *st = s->stream[r->stream];
+    uint32_t stored = ordinal_of_id(s, r->stored_cursor);
     for (uint32_t o = r->cursor_ordinal + 1; o < st->count; o++) {
         const struct event *e = st->order[o] == NONE ? NULL : event_at(s, st->order[o]);
         if (!e || !e->has_id || e->id.len == 0 || e->at.time >= t || e->leg == r->leg)
             continue;
         if (messages && (e->priming || !e->dispatched))
             continue;
-        if (event_delivered(s, e) && surely_read(s, e))
+        bool kept = stored != NONE && o <= stored; /* by the log */
+        if (event_delivered(s, e) && (kept || surely_read(s, e)))
             best = e;
     }
     return best;
-}
-
-static uint32_t ordinal_of_id(const struct session *s, struct slice id)
-{
-    struct brief b;
-
-    return id.ptr && event_brief(s, event_by_id(s, id), &b) ? b.ordinal : NONE;
 }
 
 /* By the log, had a newer id been stored? Without a log, true: the wire alone speaks. */

@@ -140,6 +140,9 @@ static bool is_skipped(const struct session *s, const struct event *e, struct ad
         return false;
     if (e->track == NONE && !(s->log_names_events && log_names_kind(s, &e->msg[0])))
         return false;
+    if (e->msg[0].kind == RPC_NOTIFICATION && !s->log_handles_notifications &&
+        s->track[e->track].state[LOG_RECEIVED].first == NONE)
+        return false; /* it stores every id, and tells of responses only */
     return advanced_past(s, e, how);
 }
 
@@ -341,7 +344,9 @@ static void missing_message(struct rule_run *run, const struct session *s, const
         return; /* given up: dropping it is right */
     if (e && (e->ambiguous || e->first != e->index || is_skipped(s, e, &how)))
         return;
-    bool by_id = e && e->has_id && e->id.len > 0 && s->log_names_events;
+    /* A log of commits alone tells of what resolves a request. */
+    bool by_id = e && e->has_id && e->id.len > 0 && s->log_names_events &&
+                 (s->log_handles || s->log_receives);
     if (!log_can_name(s, e, m) || !(by_id || log_names_kind(s, m)))
         return;
     if (response_is_lost(s, m))

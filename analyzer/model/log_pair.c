@@ -108,6 +108,7 @@ static void session_log_facts(struct session *s)
         s->log_cursors |= e->state == LOG_CURSOR;
         s->log_processes |= e->state == LOG_PROCESSED || e->state == LOG_COMMITTED;
         s->log_receives |= e->state == LOG_RECEIVED;
+        s->log_handles |= e->state == LOG_PROCESSED;
         s->log_atomic |= f->atomic_cursor;
         s->log_idempotent_all |= f->idempotent_all;
     }
@@ -115,9 +116,11 @@ static void session_log_facts(struct session *s)
 
 /* ---- what was on the wire, by content ---- */
 
+/* Equal messages stand under their key in the order of their arrival, see nth_key(). */
 struct wire_index {
     struct table content; /* digest or xxh3 of a server's message -> struct message * */
     struct table sha;     /* first 8 bytes of the sha256 */
+    struct table count;   /* how many of either */
 };
 
 static uint64_t sha_key(const uint8_t *sha)
@@ -128,23 +131,32 @@ static uint64_t sha_key(const uint8_t *sha)
     return k;
 }
 
-static void index_put(struct table *t, uint64_t key, const struct message *msg)
+static uint64_t nth_key(uint64_t key, uint64_t n)
 {
-    uint64_t *slot = table_put(t, key);
+    return n == 0 ? key : hash_mix(key, n);
+}
 
-    if (*slot == 0)
-        *slot = (uint64_t)(uintptr_t)msg;
+static void index_put(struct wire_index *w, struct table *t, uint64_t key,
+                      const struct message *msg)
+{
+    uint64_t *n = table_put(&w->count, key);
+    uint64_t *slot = table_put(t, nth_key(key, *n));
+
+    if (*slot != 0)
+        return;
+    *slot = (uint64_t)(uintptr_t)msg;
+    (*n)++;
 }
 
 static void index_message(struct wire_index *w, const struct message *msg)
 {
     if (msg->same_as)
         return;
-    index_put(&w->content, msg->digest, msg);
-    if (msg->xxh3)
-        index_put(&w->content, msg->xxh3, msg);
+    index_put(w, &w->content, msg->digest, msg);
+    if (msg->xxh3 && msg->xxh3 != msg->digest)
+        index_put(w, &w->content, msg->xxh3, msg);
     if (msg->sha256)
-        index_put(&w->sha, sha_key(msg->sha256), msg);
+        index_put(w, &w->sha, sha_key(msg->sha256), msg);
 }
 
 static void index_build(const struct session *s, struct wire_index *w)
@@ -160,26 +172,57 @@ static void index_build(const struct session *s, struct wire_index *w)
     }
 }
 
-static const struct message *by_digest(const struct wire_index *w, const struct log_entry *e)
-{
-    const uint64_t *slot;
-
-    if (e->digest == LOG_DIGEST_NONE)
-        return NULL;
-    if (e->digest == LOG_DIGEST_SHA256)
-        slot = table_get(&w->sha, sha_key(e->sha256));
-    else
-        slot = table_get(&w->content, e->xxh3);
-    return slot ? (const struct message *)(uintptr_t)*slot : NULL;
-}
-
 /* ---- entries to tracks ---- */
 
 struct pairing {
     struct session *s;
     struct wire_index wire;
-    struct table used; /* request and method -> how many notifications were taken, a state */
+    struct table used; /* what entries name by content alone, and a state: how many were taken */
 };
+
+static void pairing_release(struct pairing *p)
+{
+    table_release(&p->wire.content);
+    table_release(&p->wire.sha);
+    table_release(&p->wire.count);
+    table_release(&p->used);
+}
+
+static const struct message *nth_equal(const struct table *t, uint64_t key, uint64_t n)
+{
+    const uint64_t *slot = table_get(t, nth_key(key, n));
+
+    return slot ? (const struct message *)(uintptr_t)*slot : NULL;
+}
+
+/*
+ * An entry that names no event stands for the next of the messages with that content; those that
+ * were over when the log began are none of its business.
+ */
+static const struct message *by_digest(struct pairing *p, const struct log_entry *e, int64_t t)
+{
+    bool sha = e->digest == LOG_DIGEST_SHA256;
+    const struct table *from = sha ? &p->wire.sha : &p->wire.content;
+    const struct message *next;
+
+    if (e->digest == LOG_DIGEST_NONE)
+        return NULL;
+    uint64_t key = sha ? sha_key(e->sha256) : e->xxh3;
+    const struct message *m = nth_equal(from, key, 0);
+    if (!m || (e->event_id.ptr && e->event_id.len > 0))
+        return m;
+    uint64_t *n = table_put(&p->used, hash_mix(key, e->state));
+    const struct message *nth = nth_equal(from, key, *n);
+    while (nth && nth->at.time < p->s->log_first && (next = nth_equal(from, key, *n + 1)) &&
+           next->at.time <= t) {
+        nth = next;
+        (*n)++;
+    }
+    if (!nth)
+        return m; /* more often than it came */
+    (*n)++;
+    return nth;
+}
 
 static struct track *track_at(struct session *s, uint32_t event, struct message *msg)
 {
@@ -311,7 +354,7 @@ static struct track *track_find(struct pairing *p, const struct log_entry *e, in
         if (track)
             return track;
     }
-    const struct message *m = by_digest(&p->wire, e);
+    const struct message *m = by_digest(p, e, t);
     if (!m && !(e->event_id.ptr && e->event_id.len > 0))
         m = by_request(p, e);
     return track_of_message(p->s, m);
@@ -324,6 +367,12 @@ static bool names_something(const struct log_entry *e)
         return false;
     return (e->event_id.ptr && e->event_id.len > 0) || e->digest != LOG_DIGEST_NONE ||
            e->request.type > RPC_ID_NULL;
+}
+
+static bool handled(const struct track *t)
+{
+    return t->state[LOG_PROCESSED].first != NONE || t->state[LOG_COMMITTED].first != NONE ||
+           t->state[LOG_DROPPED].first != NONE || t->state[LOG_FAILED].first != NONE;
 }
 
 static void tracks_build(struct session *s)
@@ -343,9 +392,11 @@ static void tracks_build(struct session *s)
         else if (names_something(e))
             s->unmatched[s->unmatched_count++] = s->log_entry[i];
     }
-    table_release(&p.wire.content);
-    table_release(&p.wire.sha);
-    table_release(&p.used);
+    for (uint32_t i = 0; i < s->track_count; i++) {
+        const struct track *t = &s->track[i];
+        s->log_handles_notifications |= t->msg && t->msg->kind == RPC_NOTIFICATION && handled(t);
+    }
+    pairing_release(&p);
 }
 
 /* ---- the log's clock ---- */
@@ -370,7 +421,7 @@ static const struct message *pair_message(struct pairing *p, const struct log_en
         *ret_time = ev->at.time;
         return ev->msg_count ? &ev->msg[0] : NULL;
     }
-    m = by_digest(&p->wire, e);
+    m = by_digest(p, e, 0);
     if (!m && !slice_starts(e->method, SLICE_LIT("notifications/")))
         m = by_request(p, e);
     if (m)
@@ -400,9 +451,7 @@ static size_t pairs_of(struct session *s, uint32_t file, struct pair *out, size_
         *slot = 1;
         out[n++] = (struct pair){ wire, e->time - wire, s->log_entry[i] };
     }
-    table_release(&p.wire.content);
-    table_release(&p.wire.sha);
-    table_release(&p.used);
+    pairing_release(&p);
     table_release(&seen);
     return n;
 }

@@ -502,6 +502,8 @@ struct session {
     size_t track_cap;
     bool log_has_times;
     bool log_names_events, log_commits, log_cursors, log_processes, log_receives;
+    bool log_handles;               /* it tells processed from committed */
+    bool log_handles_notifications; /* it says of some notification what became of it */
     bool log_from_map;
     bool log_atomic; /* claimed by the header */
     bool log_idempotent_all;

@@ -352,6 +352,11 @@ static void row_refused(struct judge *j)
 /* Does the log, by other entries, show that it would have named this message? */
 static bool log_would_name(const struct session *s, const struct event *e)
 {
+    bool read = e->track != NONE && s->track[e->track].state[LOG_RECEIVED].first != NONE;
+
+    if (e->msg_count > 0 && e->msg[0].kind == RPC_NOTIFICATION && !read &&
+        !s->log_handles_notifications)
+        return false;
     return s->log_processes && s->log_names_events && !s->log_from_map && e->msg_count > 0 &&
            e->at.time >= s->log_first && e->at.time <= s->log_last;
 }
