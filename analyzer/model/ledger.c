@@ -254,7 +254,7 @@ static void forget_oldest(struct model *m)
 }
 
 /* The newest events of a session are left alone. */
-#define RECENT 16
+#define RECENT 8
 
 static void session_sweep(struct session *s)
 {

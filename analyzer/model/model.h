@@ -433,7 +433,7 @@ struct peer {
     struct place first, last;
 };
 
-#define CHUNK 256
+#define CHUNK 64
 struct event_chunk;
 struct id_index;
 

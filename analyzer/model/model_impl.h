@@ -18,7 +18,7 @@ struct impl {
     size_t ids;              /* remembered events in all */
 };
 
-#define CHUNK_BITS 8
+#define CHUNK_BITS 6
 struct event_chunk {
     struct brief brief[CHUNK];
     struct event **full; /* CHUNK pointers; NULL when all are reduced */
