@@ -11,6 +11,7 @@
 #define BLOCK_MAX      ((size_t)256 << 10) /* of a compressed header block, or of any frame kept */
 #define SEARCH_MAX     ((size_t)64 << 10)
 #define LATE_MAX       64 /* ended exchanges that wait for an acknowledgement */
+#define GIVEN_UP_MAX   64 /* streams that the client has given up and the server has not ended */
 
 enum setting { SETTING_INITIAL_WINDOW = 4, SETTING_MAX_FRAME = 5 };
 
@@ -32,6 +33,9 @@ struct stream {
     int64_t before_update; /* the window at the first WINDOW_UPDATE since the last DATA */
     struct place update_at;
     struct silence tcp; /* what TCP said of the silence that is going on */
+    /* The client wants no more of it; what the server still sends is evidence all the same. */
+    struct place given_up; /* time 0: it has not been */
+    struct exchange_end_facts given_up_facts;
 };
 
 struct slot {
@@ -87,6 +91,7 @@ struct h2 {
     size_t count;
     size_t cap;
     size_t live;
+    size_t given_up;
     uint32_t last_id;    /* highest the client opened */
     bool requests_lost;  /* some may not have been seen */
     bool windows_known;  /* every frame about them was seen */
@@ -244,7 +249,8 @@ static void silence_ends(struct h2 *h, struct stream *s, struct place at, bool b
     struct silence q = s->tcp;
 
     s->tcp = (struct silence){ 0 };
-    if (!s->answered || !exchange_is_leg(s->x) || at.time - s->last.time < SILENCE_MIN)
+    if (!s->answered || s->given_up.time || !exchange_is_leg(s->x) ||
+        at.time - s->last.time < SILENCE_MIN)
         return;
     q.since = s->last;
     q.until = at;
@@ -271,10 +277,45 @@ static void stream_end(struct h2 *h, struct stream *s, const struct exchange_end
         return;
     silence_ends(h, s, at, facts->kind == END_COMPLETE, 0);
     await_late_ack(h, s);
+    if (s->given_up.time) {
+        h->given_up--;
+        /* A client that has closed its side may still read to the end; one that reset does not. */
+        if (facts->kind != END_COMPLETE || s->given_up_facts.kind != END_CLIENT_FIN) {
+            facts = &s->given_up_facts;
+            at = s->given_up;
+        }
+    }
     exchange_end(MOVE(s->x), facts, at);
     h->live--;
     if (!h->requests_lost && s->id <= h->last_id) /* else it might be taken for an unseen one */
         stream_remove(h, stream_index(h, s->id));
+}
+
+static void end_oldest_given_up(struct h2 *h)
+{
+    static const struct exchange_end_facts open = { .kind = END_OPEN };
+
+    for (size_t i = 0; i < h->count; i++) {
+        struct stream *s = h->slot[i].stream;
+        if (!s->x || !s->given_up.time)
+            continue;
+        stream_end(h, s, &open, s->given_up);
+        return;
+    }
+}
+
+static void give_up(struct h2 *h, struct stream *s, const struct exchange_end_facts *facts,
+                    struct place at)
+{
+    if (!s->x || s->given_up.time)
+        return;
+    silence_ends(h, s, at, false, 0);
+    s->given_up = at;
+    s->given_up_facts = *facts;
+    if (s->gapped)
+        s->given_up_facts.kind = END_GAP;
+    if (h->given_up++ == GIVEN_UP_MAX)
+        end_oldest_given_up(h);
 }
 
 static void stream_end_code(struct h2 *h, struct stream *s, enum end_kind kind, uint32_t code,
@@ -302,6 +343,18 @@ static void end_all(struct h2 *h, enum end_kind kind, struct place at)
                                             .h2_code = h->goaway_code };
         stream_end(h, s, &facts, at);
         i += h->count == count; /* else it is gone */
+    }
+}
+
+/* The client has closed its side: the server may send on. */
+static void give_up_all(struct h2 *h, struct place at)
+{
+    const struct exchange_end_facts facts = { .kind = END_CLIENT_FIN, .h2_code = h->goaway_code };
+    size_t i = h->count;
+
+    while (i-- > 0) {
+        give_up(h, h->slot[i].stream, &facts, at);
+        i = i < h->count ? i : h->count;
     }
 }
 
@@ -556,11 +609,16 @@ static void take_window_update(struct h2 *h, uint32_t id, struct slice s)
 static void take_reset(struct h2 *h, enum dir dir, uint32_t id, struct slice s)
 {
     struct stream *stream = stream_find(h, id);
+    struct exchange_end_facts facts = { .kind = END_CLIENT_RST };
     uint32_t code;
 
-    if (stream && slice_be32(&s, &code))
-        stream_end_code(h, stream, dir == DIR_SERVER ? END_RST : END_CLIENT_RST, code,
-                        h->dir[dir].last);
+    if (!stream || !slice_be32(&s, &code))
+        return;
+    facts.h2_code = code == UINT32_MAX ? code : code + 1;
+    if (dir == DIR_SERVER)
+        stream_end_code(h, stream, END_RST, code, h->dir[dir].last);
+    else
+        give_up(h, stream, &facts, h->dir[dir].last);
 }
 
 /* RFC 9113 6.8: the streams above the last one are over. */
@@ -1087,7 +1145,10 @@ static void h2_close(void *self, enum dir dir, enum close_kind kind, struct plac
     };
 
     settle(self, dir, H2_END);
-    end_all(self, ends[dir][kind], at);
+    if (dir == DIR_CLIENT && kind == CLOSE_FIN)
+        give_up_all(self, at);
+    else
+        end_all(self, ends[dir][kind], at);
 }
 
 static void direction_release(struct direction *d)

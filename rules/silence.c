@@ -327,8 +327,9 @@ static bool length_known(const struct rule_run *run, const struct session *s, co
     const struct exch *x = s->exch[l->exch];
     bool waited = x->sent.time && l->begin.time - x->sent.time >= run->limit->burst_spread;
 
-    return (x->rflags & RECF_LENGTH) && l->event_count > 0 &&
-           (l->event_count + l->comments > 1 || waited);
+    bool length = (x->rflags & RECF_LENGTH) || ((x->rflags & RECF_HTTP2) && x->content_length >= 0);
+
+    return length && l->event_count > 0 && (l->event_count + l->comments > 1 || waited);
 }
 
 /* Keep-alives are sent to be apart: those that come together after a long wait were held back. */
