@@ -1,6 +1,8 @@
 /* correlation.c - RULES.md section 4: which request each message answered, and how often. */
 #include "rule.h"
 
+#include <stdlib.h>
+
 #define ABC (ERA_A | ERA_B | ERA_C)
 #define LC  (ERA_L | ABC)
 
@@ -276,52 +278,9 @@ static void check_standalone(struct rule_run *run, const struct session *s)
 
 /* ---- lost ---- */
 
-/* A time-out or error that the client made up for this request: it knew of no answer. */
-static uint32_t synthetic_for(const struct session *s, const struct request *r)
-{
-    for (uint32_t i = 0; s->has_log && i < s->log_entry_count; i++) {
-        const struct log_entry *e = &s->model->log->entry[s->log_entry[i]];
-        if (e->synthetic && rpc_id_eq(&e->request, &r->msg->id) && s->log_time[i] >= r->at.time)
-            return s->log_entry[i];
-    }
-    return NONE;
-}
-
 static bool log_has_other_response(const struct session *s, const struct request *r)
 {
-    for (uint32_t i = 0; i < s->request_count; i++) {
-        const struct request *q = s->request[i];
-        if (q != r && !q->from_server && q->response && q->response->track != NONE &&
-            track_state_at(s, q->response->track, INT64_MAX) >= HEAD_PROCESSED)
-            return true;
-    }
-    return false;
-}
-
-static bool seen_by_handler(const struct session *s, uint32_t track)
-{
-    if (track == NONE)
-        return false;
-    const struct track *k = &s->track[track];
-    return k->state[LOG_PROCESSED].first != NONE || k->state[LOG_COMMITTED].first != NONE ||
-           k->state[LOG_DROPPED].first != NONE || k->state[LOG_FAILED].first != NONE;
-}
-
-/* Any copy of the response, redelivered ones under new ids included, that reached a handler. */
-static bool response_dispatched(const struct session *s, const struct request *r)
-{
-    struct all a = { 0 };
-    const struct message *m;
-
-    if (seen_by_handler(s, r->response->track))
-        return true;
-    if (r->response->event == NONE)
-        return false;
-    while ((m = next_message(s, &a))) {
-        if (m->request == r->index && is_response(m) && seen_by_handler(s, m->track))
-            return true;
-    }
-    return false;
+    return s->log_handled[RPC_RESULT] + s->log_handled[RPC_ERROR] > (r->dispatched ? 1u : 0u);
 }
 
 /* By the log: the response was on the wire, and never dispatched. */
@@ -329,14 +288,14 @@ static bool lost_by_log(const struct session *s, const struct request *r, uint32
 {
     int64_t t = r->response->at.time;
 
-    *ret_synthetic = synthetic_for(s, r);
+    *ret_synthetic = r->synthetic;
     if (!s->has_log || s->log_from_map || ambiguous(s, r->response))
         return false;
     if (r->cancelled.time && r->cancelled.time < t)
         return false;
     if (t < s->log_first || (t > s->log_last && *ret_synthetic == NONE))
         return false;
-    if (response_dispatched(s, r))
+    if (r->dispatched)
         return false;
     return *ret_synthetic != NONE || (s->log_processes && log_has_other_response(s, r)) ||
            (s->log_processes && r->response->track != NONE);
@@ -578,18 +537,62 @@ static bool unanswered_at_client(const struct session *s, const struct request *
     return p->response && lost_by_log(s, p, &synthetic);
 }
 
-static const struct request *repeats(const struct session *s, const struct session *o,
-                                     const struct request *q)
+/* The client's calls of a session by method and parameters, each list from the newest on. */
+struct calls {
+    const struct session *s;
+    uint32_t *older; /* of each request: the one before it with the same call, index + 1 */
+    uint32_t *slot;  /* newest request of each bucket, index + 1 */
+    uint32_t mask;
+};
+
+static uint64_t call_key(const struct request *q)
 {
-    for (uint32_t i = o->request_count; i-- > 0;) {
-        const struct request *p = o->request[i];
-        if (p == q || p->from_server || p->at.time >= q->at.time ||
-            !slice_eq(p->msg->method, q->msg->method) || p->msg->body_digest != q->msg->body_digest)
+    return hash_mix(hash_bytes(q->msg->method), q->msg->body_digest);
+}
+
+static void calls_open(struct calls *c, const struct session *s)
+{
+    uint32_t cap = 16;
+
+    while (cap < s->request_count)
+        cap *= 2;
+    *c = (struct calls){ .s = s, .mask = cap - 1 };
+    c->older = mem_alloc((s->request_count + 1) * sizeof(uint32_t));
+    c->slot = mem_alloc(cap * sizeof(uint32_t));
+    for (uint32_t i = 0; i < s->request_count; i++) {
+        if (s->request[i]->from_server || without_effect(s->request[i]->msg->method))
+            continue;
+        uint32_t *slot = &c->slot[call_key(s->request[i]) & c->mask];
+        c->older[i] = *slot;
+        *slot = i + 1;
+    }
+}
+
+static void calls_close(struct calls *c)
+{
+    free(c->older);
+    free(c->slot);
+}
+
+/* The same call before q, broken off and unanswered at the client. Of very many equal calls only
+ * the nearest are looked at. */
+#define CALLS_LOOKED_AT 256
+static const struct request *repeats(const struct calls *c, const struct request *q)
+{
+    const struct session *o = c->s;
+    unsigned tries = CALLS_LOOKED_AT;
+    uint32_t at = q->index < o->request_count && o->request[q->index] == q
+                      ? c->older[q->index]
+                      : c->slot[call_key(q) & c->mask];
+
+    for (; at != 0 && tries-- > 0; at = c->older[at - 1]) {
+        const struct request *p = o->request[at - 1];
+        if (p == q || p->at.time >= q->at.time || !slice_eq(p->msg->method, q->msg->method) ||
+            p->msg->body_digest != q->msg->body_digest)
             continue;
         if (broken_before(o, p, q->at.time) && unanswered_at_client(o, p, q->at.time))
             return p;
     }
-    (void)s;
     return NULL;
 }
 
@@ -630,21 +633,27 @@ static void reissued_finding(struct rule_run *run, const struct session *s, cons
         finding_frame(run, f, q->response->at, "the response to the second");
 }
 
+#define SESSIONS_BACK 8
 static void check_reissued(struct rule_run *run, const struct session *s)
 {
+    struct calls calls[SESSIONS_BACK];
+    size_t n = 0;
+
+    for (const struct session *o = s; o && n < SESSIONS_BACK; o = o->replaces)
+        calls_open(&calls[n++], o);
     for (uint32_t i = 0; i < s->request_count; i++) {
         const struct request *q = s->request[i];
-        unsigned steps = 0;
+        const struct request *p = NULL;
         if (q->from_server || without_effect(q->msg->method))
             continue;
-        for (const struct session *o = s; o && steps < 8; o = o->replaces, steps++) {
-            const struct request *p = repeats(s, o, q);
-            if (!p)
-                continue;
-            reissued_finding(run, s, o, p, q);
-            break;
+        for (size_t k = 0; k < n && !p; k++) {
+            p = repeats(&calls[k], q);
+            if (p)
+                reissued_finding(run, s, calls[k].s, p, q);
         }
     }
+    for (size_t k = 0; k < n; k++)
+        calls_close(&calls[k]);
 }
 
 /* Statuses that say that the request was not taken in: who gets one sends the same again. */

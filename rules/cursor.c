@@ -55,8 +55,10 @@ static bool resumed_after(const struct session *s, const struct stream *st, int6
 
 static bool has_outstanding(const struct session *s, const struct stream *st, int64_t t)
 {
-    for (uint32_t i = 0; i < s->request_count; i++) {
-        if (s->request[i]->stream == st->index && request_outstanding(s, s->request[i], t))
+    const struct request *q;
+
+    for (uint32_t i = 0; (q = stream_request(s, st, &i));) {
+        if (request_outstanding(s, q, t))
             return true;
     }
     return false;

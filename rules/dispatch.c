@@ -10,50 +10,28 @@ static const struct log_entry *entry_at(const struct session *s, uint32_t entry)
     return &s->model->log->entry[entry];
 }
 
-static bool reached_handler(const struct track *k)
-{
-    return k->state[LOG_PROCESSED].first != NONE || k->state[LOG_COMMITTED].first != NONE ||
-           k->state[LOG_DROPPED].first != NONE || k->state[LOG_FAILED].first != NONE;
-}
-
 static bool is_answer(const struct message *m)
 {
     return m->kind == RPC_RESULT || m->kind == RPC_ERROR;
 }
 
-/* Messages of one kind, as far as a log would tell them apart. */
-static bool same_kind(const struct session *s, const struct message *a, const struct message *b)
-{
-    (void)s;
-    if (is_answer(a) || is_answer(b))
-        return is_answer(a) && is_answer(b);
-    return a->kind == b->kind;
-}
-
-/* Does the log, by another entry, show that it names messages of this kind when they are handled?
+/* Does the log show, by other entries, that it names messages of this kind when they are handled?
  */
 static bool log_names_kind(const struct session *s, const struct message *m)
 {
-    for (uint32_t i = 0; i < s->track_count; i++) {
-        const struct track *k = &s->track[i];
-        if (k->msg && k->msg != m && same_kind(s, k->msg, m) && reached_handler(k))
-            return true;
-    }
-    return false;
+    bool own = m->track != NONE && track_handled(&s->track[m->track]);
+    uint32_t n = is_answer(m) ? s->log_handled[RPC_RESULT] + s->log_handled[RPC_ERROR]
+                              : s->log_handled[m->kind];
+
+    return n > (own ? 1u : 0u);
 }
 
 /* How the log names messages: an event without an id can only be found by digest or request. */
 static bool log_can_name(const struct session *s, const struct event *e, const struct message *m)
 {
-    bool digests = false;
-
     if (e && e->has_id && e->id.len > 0 && s->log_names_events)
         return true;
-    if (is_answer(m))
-        return true; /* by request id */
-    for (uint32_t i = 0; i < s->log_entry_count && !digests; i++)
-        digests = entry_at(s, s->log_entry[i])->digest != LOG_DIGEST_NONE;
-    return digests;
+    return is_answer(m) || s->log_digests; /* responses also by request id */
 }
 
 static bool covers(const struct session *s, int64_t t)
@@ -125,10 +103,10 @@ static bool advanced_past(const struct session *s, const struct event *e, struct
 static bool never_handled(const struct session *s, const struct event *e)
 {
     for (uint32_t i = 0; i < e->msg_count; i++) {
-        if (e->msg[i].track != NONE && reached_handler(&s->track[e->msg[i].track]))
+        if (e->msg[i].track != NONE && track_handled(&s->track[e->msg[i].track]))
             return false;
     }
-    return e->track == NONE || !reached_handler(&s->track[e->track]);
+    return e->track == NONE || !track_handled(&s->track[e->track]);
 }
 
 static bool is_skipped(const struct session *s, const struct event *e, struct advance *how)
@@ -193,25 +171,7 @@ static uint32_t canonical(const struct session *s, uint32_t at)
 struct times {
     uint32_t processed, committed;
     uint32_t tracks;
-    uint32_t last_entry;
 };
-
-static struct times handled(const struct session *s, uint32_t at)
-{
-    struct times t = { .last_entry = NONE };
-
-    for (uint32_t i = 0; i < s->track_count; i++) {
-        const struct track *k = &s->track[i];
-        if (canonical(s, i) != at)
-            continue;
-        t.tracks++;
-        t.processed += k->state[LOG_PROCESSED].count;
-        t.committed += k->state[LOG_COMMITTED].count;
-        if (k->state[LOG_PROCESSED].last != NONE)
-            t.last_entry = k->state[LOG_PROCESSED].last;
-    }
-    return t;
-}
 
 static const struct request *request_of(const struct session *s, const struct message *m)
 {
@@ -281,19 +241,21 @@ static void check_duplicated(struct rule_run *run, const struct session *s)
 {
     if (s->log_from_map)
         duplicated_by_map(run, s);
-    for (uint32_t i = 0; !s->log_from_map && i < s->track_count; i++) {
-        if (!s->track[i].msg || canonical(s, i) != i)
-            continue;
-        /* Most messages are handled once: look at the others of the session only when needed. */
-        struct times t = { .processed = s->track[i].state[LOG_PROCESSED].count,
-                           .committed = s->track[i].state[LOG_COMMITTED].count,
-                           .tracks = 1 };
-        const struct event *e = event_at(s, s->track[i].event);
-        if (e && (e->marks & EV_PINNED))
-            t = handled(s, i);
-        if (t.processed > 1 || t.committed > 1)
-            duplicated_finding(run, s, i, t);
+    if (s->log_from_map || s->track_count == 0)
+        return;
+    struct times *t = mem_alloc(s->track_count * sizeof(*t));
+    for (uint32_t i = 0; i < s->track_count; i++) {
+        const struct track *k = &s->track[i];
+        struct times *sum = &t[canonical(s, i)];
+        sum->tracks++;
+        sum->processed += k->state[LOG_PROCESSED].count;
+        sum->committed += k->state[LOG_COMMITTED].count;
     }
+    for (uint32_t i = 0; i < s->track_count; i++) {
+        if (s->track[i].msg && (t[i].processed > 1 || t[i].committed > 1))
+            duplicated_finding(run, s, i, t[i]);
+    }
+    free(t);
 }
 
 static void check_uncommitted(struct rule_run *run, const struct session *s)
@@ -385,15 +347,6 @@ static void check_missing(struct rule_run *run, const struct session *s)
     }
 }
 
-static int64_t time_of_entry(const struct session *s, uint32_t entry)
-{
-    for (uint32_t i = 0; i < s->log_entry_count; i++) {
-        if (s->log_entry[i] == entry)
-            return s->log_time[i];
-    }
-    return 0;
-}
-
 /* Is the wire wholly known up to a moment after t, and does the capture go on as far? */
 static bool wire_covers(const struct session *s, int64_t t)
 {
@@ -401,11 +354,11 @@ static bool wire_covers(const struct session *s, int64_t t)
            session_whole_before(s, INT64_MAX);
 }
 
-static bool named_by_synthetic(const struct session *s, const struct log_entry *e)
+/* The client made up an answer for this request: its entries need no message on the wire. */
+static bool named_by_synthetic(const struct session *s, const struct rpc_id *id)
 {
-    for (uint32_t i = 0; i < s->log_entry_count; i++) {
-        const struct log_entry *o = entry_at(s, s->log_entry[i]);
-        if (o->synthetic && o->request.type > RPC_ID_NULL && rpc_id_eq(&o->request, &e->request))
+    for (uint32_t i = 0; i < s->request_count; i++) {
+        if (s->request[i]->synthetic != NONE && rpc_id_eq(&s->request[i]->msg->id, id))
             return true;
     }
     return false;
@@ -415,9 +368,9 @@ static void check_phantom(struct rule_run *run, const struct session *s)
 {
     for (uint32_t i = 0; i < s->unmatched_count; i++) {
         const struct log_entry *e = entry_at(s, s->unmatched[i]);
-        int64_t t = time_of_entry(s, s->unmatched[i]);
+        int64_t t = s->unmatched_time[i];
         bool event = e->event_id.ptr && e->event_id.len > 0;
-        if (e->from_map || (!event && named_by_synthetic(s, e)) || e->state == LOG_FAILED)
+        if (e->from_map || (!event && named_by_synthetic(s, &e->request)) || e->state == LOG_FAILED)
             continue;
         if (!event && (e->request.type <= RPC_ID_NULL || s->orphan))
             continue;
@@ -446,16 +399,19 @@ static void check_phantom(struct rule_run *run, const struct session *s)
 
 struct position {
     uint32_t track;
+    uint32_t stream;
     uint32_t ordinal;
     uint32_t entry;
     int64_t time;
 };
 
-static int by_time(const void *a, const void *b)
+static int by_stream_and_time(const void *a, const void *b)
 {
     const struct position *x = a;
     const struct position *y = b;
 
+    if (x->stream != y->stream)
+        return x->stream < y->stream ? -1 : 1;
     if (x->time != y->time)
         return (x->time > y->time) - (x->time < y->time);
     return (x->entry > y->entry) - (x->entry < y->entry);
@@ -477,28 +433,21 @@ static void order_finding(struct rule_run *run, const struct session *s, const s
     finding_log(run, f, b->entry, "processed after it");
 }
 
-static void stream_order(struct rule_run *run, const struct session *s, uint32_t stream,
-                         struct position *p)
+/* Messages in the order in which the log processed them, stream by stream. */
+static size_t processed_order(const struct session *s, struct position *p)
 {
     size_t n = 0;
 
     for (uint32_t i = 0; i < s->track_count; i++) {
         const struct track *k = &s->track[i];
         const struct event *e = event_at(s, k->event);
-        if (!e || !k->msg || e->stream != stream || e->ordinal == NONE ||
-            k->state[LOG_PROCESSED].first == NONE)
+        if (!e || !k->msg || e->ordinal == NONE || k->state[LOG_PROCESSED].first == NONE)
             continue;
-        p[n++] = (struct position){ i, e->ordinal, k->state[LOG_PROCESSED].first,
+        p[n++] = (struct position){ i, e->stream, e->ordinal, k->state[LOG_PROCESSED].first,
                                     k->state[LOG_PROCESSED].first_time };
     }
-    qsort(p, n, sizeof(*p), by_time);
-    size_t highest = 0;
-    for (size_t i = 1; i < n; i++) {
-        if (p[i].ordinal > p[highest].ordinal)
-            highest = i;
-        else if (p[i].ordinal < p[highest].ordinal)
-            order_finding(run, s, &p[highest], &p[i]);
-    }
+    qsort(p, n, sizeof(*p), by_stream_and_time);
+    return n;
 }
 
 /* received before processed before or with committed; the cursor may stand anywhere after received.
@@ -536,8 +485,14 @@ static void check_reordered(struct rule_run *run, const struct session *s)
     if (!s->has_log || s->log_from_map || s->track_count == 0)
         return;
     struct position *p = mem_alloc(s->track_count * sizeof(*p));
-    for (uint32_t i = 0; i < s->stream_count; i++)
-        stream_order(run, s, i, p);
+    size_t n = processed_order(s, p);
+    size_t highest = 0;
+    for (size_t i = 1; i < n; i++) {
+        if (p[i].stream != p[highest].stream || p[i].ordinal > p[highest].ordinal)
+            highest = i;
+        else if (p[i].ordinal < p[highest].ordinal)
+            order_finding(run, s, &p[highest], &p[i]);
+    }
     free(p);
     for (uint32_t i = 0; i < s->track_count; i++)
         state_order(run, s, &s->track[i]);

@@ -555,10 +555,10 @@ static bool any_id(const struct session *s, const struct stream *st)
 /* The stream's first request that never got an answer, nor was cancelled before t. */
 static const struct request *left_open(const struct session *s, const struct stream *st, int64_t t)
 {
-    for (uint32_t i = 0; i < s->request_count; i++) {
-        const struct request *q = s->request[i];
-        if (q->stream == st->index && !q->from_server && !q->response && !q->http_error &&
-            request_outstanding(s, q, t))
+    const struct request *q;
+
+    for (uint32_t i = 0; (q = stream_request(s, st, &i));) {
+        if (!q->response && !q->http_error && request_outstanding(s, q, t))
             return q;
     }
     return NULL;

@@ -155,6 +155,21 @@ uint32_t leg_by_tail_id(const struct session *s, struct slice id)
     return NONE;
 }
 
+const struct request *stream_request(const struct session *s, const struct stream *st, uint32_t *i)
+{
+    const struct exch *x = s->exch[st->exch];
+
+    while (*i < x->msg_count) {
+        const struct message *m = &x->msg[(*i)++];
+        if (m->kind != RPC_REQUEST || m->request == NONE)
+            continue;
+        const struct request *q = s->request[m->request];
+        if (!q->from_server && q->stream == st->index)
+            return q;
+    }
+    return NULL;
+}
+
 uint32_t stream_leg_before(const struct session *s, const struct stream *st, int64_t t)
 {
     uint32_t best = NONE;

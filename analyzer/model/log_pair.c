@@ -59,7 +59,9 @@ static struct session *session_of_entry(const struct model *m, const struct log_
     struct session *s;
 
     if (e->session.ptr && e->session.len > 0)
-        return session_with_id(m, e->session);
+        return last && last->id.ptr && slice_eq(last->id, e->session)
+                   ? last
+                   : session_with_id(m, e->session);
     if (only)
         return only;
     s = e->event_id.ptr ? session_with_event(m, e->event_id) : NULL;
@@ -103,6 +105,7 @@ static void session_log_facts(struct session *s)
         const struct log_file *f = &log->file[e->file];
         s->log_has_times |= e->has_time;
         s->log_from_map |= e->from_map;
+        s->log_digests |= e->digest != LOG_DIGEST_NONE;
         s->log_names_events |= e->event_id.ptr && !e->from_map;
         s->log_commits |= e->state == LOG_COMMITTED;
         s->log_cursors |= e->state == LOG_CURSOR;
@@ -174,18 +177,66 @@ static void index_build(const struct session *s, struct wire_index *w)
 
 /* ---- entries to tracks ---- */
 
+/* Notifications of one method, or of one method and request, in their order. */
+struct node {
+    const struct message *msg;
+    uint32_t next; /* index + 1 */
+};
+
 struct pairing {
     struct session *s;
     struct wire_index wire;
-    struct table used; /* what entries name by content alone, and a state: how many were taken */
+    struct node *node;
+    size_t node_count, node_cap;
+    struct table first; /* key -> first node + 1 */
+    struct table last;
+    struct table used; /* key and state -> the node that comes next, + 1 */
 };
 
-static void pairing_release(struct pairing *p)
+/* request: of the message, or 0 for any. */
+static uint64_t notification_key(struct slice method, uint64_t request)
+{
+    return hash_mix(hash_bytes(method), request);
+}
+
+static void node_add(struct pairing *p, uint64_t key, const struct message *msg)
+{
+    GROW(p->node, p->node_count, p->node_cap);
+    p->node[p->node_count++] = (struct node){ .msg = msg };
+    uint64_t *last = table_put(&p->last, key);
+    if (*last)
+        p->node[*last - 1].next = (uint32_t)p->node_count;
+    else
+        *table_put(&p->first, key) = p->node_count;
+    *table_put(&p->last, key) = p->node_count;
+}
+
+static void pairing_open(struct pairing *p, struct session *s)
+{
+    *p = (struct pairing){ .s = s };
+    index_build(s, &p->wire);
+    for (uint32_t i = 0; i < s->event_count; i++) {
+        const struct event *e = event_at(s, i);
+        for (uint32_t k = 0; e && k < e->msg_count; k++) {
+            const struct message *m = &e->msg[k];
+            if (m->kind != RPC_NOTIFICATION || m->same_as)
+                continue;
+            node_add(p, notification_key(m->method, 0), m);
+            if (m->request != NONE)
+                node_add(p, notification_key(m->method, s->request[m->request]->msg->id.hash), m);
+        }
+    }
+}
+
+static void pairing_close(struct pairing *p)
 {
     table_release(&p->wire.content);
     table_release(&p->wire.sha);
     table_release(&p->wire.count);
+    table_release(&p->first);
+    table_release(&p->last);
     table_release(&p->used);
+    free(p->node);
 }
 
 static const struct message *nth_equal(const struct table *t, uint64_t key, uint64_t n)
@@ -274,53 +325,56 @@ static struct track *track_of_message(struct session *s, const struct message *m
     return msg ? track_at(s, msg->event, own(msg)) : NULL;
 }
 
-/* The n-th notification of that method which belongs to that request. */
-static const struct message *nth_notification(const struct session *s, const struct log_entry *e,
-                                              uint64_t n)
+/* The next notification of that method (and request) which no entry of this state has taken yet. */
+static const struct message *next_notification(struct pairing *p, const struct log_entry *e)
 {
-    for (uint32_t i = 0; i < s->event_count; i++) {
-        const struct event *ev = event_at(s, i);
-        for (uint32_t j = 0; ev && j < ev->msg_count; j++) {
-            const struct message *m = &ev->msg[j];
-            if (m->kind != RPC_NOTIFICATION || m->same_as || !slice_eq(m->method, e->method))
-                continue;
-            if (e->request.type > RPC_ID_NULL &&
-                (m->request == NONE || !rpc_id_eq(&s->request[m->request]->msg->id, &e->request)))
-                continue;
-            if (n-- == 0)
-                return m;
-        }
+    uint64_t request = e->request.type > RPC_ID_NULL ? e->request.hash : 0;
+    uint64_t key = notification_key(e->method, request);
+    uint64_t *at = table_put(&p->used, hash_mix(key, (uint64_t)e->state + 1));
+
+    if (*at == UINT64_MAX)
+        return NULL;
+    if (*at == 0) {
+        const uint64_t *first = table_get(&p->first, key);
+        *at = first ? *first : UINT64_MAX;
+    } else {
+        uint32_t next = p->node[*at - 1].next;
+        *at = next ? next : UINT64_MAX;
     }
-    return NULL;
+    return *at == UINT64_MAX ? NULL : p->node[*at - 1].msg;
+}
+
+/* The response (or the server's request) with that id and method; of several the first not yet
+ * named. */
+static const struct message *by_id(const struct session *s, const struct log_entry *e,
+                                   bool from_server)
+{
+    const struct message *found = NULL;
+    const struct message *unnamed = NULL;
+    unsigned tries = 64;
+
+    for (const struct request *r = request_newest(s, &e->request, from_server); r && tries-- > 0;
+         r = r->next_same_id == NONE ? NULL : s->request[r->next_same_id]) {
+        const struct message *m = from_server ? r->msg : r->response;
+        if (!m || (e->method.len > 0 && !slice_eq(e->method, r->msg->method)))
+            continue;
+        found = found ? found : m;
+        if (m->track == NONE)
+            unnamed = m;
+    }
+    return unnamed ? unnamed : found;
 }
 
 static const struct message *by_request(struct pairing *p, const struct log_entry *e)
 {
-    const struct session *s = p->s;
-    const struct message *found = NULL;
+    const struct message *m;
 
-    if (slice_starts(e->method, SLICE_LIT("notifications/"))) {
-        uint64_t key = hash_mix(hash_mix(hash_bytes(e->method), e->request.hash), e->state);
-        uint64_t *n = table_put(&p->used, key);
-        if (s->event_count > 100000) /* by content or id only: this search is a scan */
-            return NULL;
-        return nth_notification(s, e, (*n)++);
-    }
+    if (slice_starts(e->method, SLICE_LIT("notifications/")))
+        return next_notification(p, e);
     if (e->request.type <= RPC_ID_NULL)
         return NULL;
-    for (uint32_t i = 0; i < s->request_count; i++) {
-        const struct request *r = s->request[i];
-        if (!rpc_id_eq(&r->msg->id, &e->request))
-            continue;
-        if (e->method.len > 0 && !slice_eq(e->method, r->msg->method))
-            continue;
-        const struct message *m = r->from_server ? r->msg : r->response;
-        if (m && m->track == NONE)
-            return m;
-        if (m)
-            found = m;
-    }
-    return found;
+    m = by_id(p->s, e, false);
+    return m ? m : by_id(p->s, e, true);
 }
 
 static void track_add(struct session *s, struct track *t, uint32_t i)
@@ -369,34 +423,63 @@ static bool names_something(const struct log_entry *e)
            e->request.type > RPC_ID_NULL;
 }
 
-static bool handled(const struct track *t)
-{
-    return t->state[LOG_PROCESSED].first != NONE || t->state[LOG_COMMITTED].first != NONE ||
-           t->state[LOG_DROPPED].first != NONE || t->state[LOG_FAILED].first != NONE;
-}
-
 static void tracks_build(struct session *s)
 {
     const struct dispatch_log *log = s->model->log;
-    struct pairing p = { .s = s };
+    struct pairing p;
 
-    index_build(s, &p.wire);
+    pairing_open(&p, s);
     s->unmatched = mem_alloc((s->log_entry_count + 1) * sizeof(*s->unmatched));
+    s->unmatched_time = mem_alloc((s->log_entry_count + 1) * sizeof(*s->unmatched_time));
     for (uint32_t i = 0; i < s->log_entry_count; i++) {
         const struct log_entry *e = &log->entry[s->log_entry[i]];
         if (e->synthetic || e->state == LOG_SENT || e->state == LOG_RECONNECT)
             continue;
         struct track *t = track_find(&p, e, s->log_time[i]);
-        if (t)
+        if (t) {
             track_add(s, t, i);
-        else if (names_something(e))
+        } else if (names_something(e)) {
+            s->unmatched_time[s->unmatched_count] = s->log_time[i];
             s->unmatched[s->unmatched_count++] = s->log_entry[i];
+        }
     }
+    pairing_close(&p);
+}
+
+bool track_handled(const struct track *k)
+{
+    return k->state[LOG_PROCESSED].first != NONE || k->state[LOG_COMMITTED].first != NONE ||
+           k->state[LOG_DROPPED].first != NONE || k->state[LOG_FAILED].first != NONE;
+}
+
+static void handled_count(struct session *s)
+{
     for (uint32_t i = 0; i < s->track_count; i++) {
-        const struct track *t = &s->track[i];
-        s->log_handles_notifications |= t->msg && t->msg->kind == RPC_NOTIFICATION && handled(t);
+        const struct track *k = &s->track[i];
+        if (!k->msg || !track_handled(k))
+            continue;
+        s->log_handled[k->msg->kind]++;
+        s->log_handles_notifications |= k->msg->kind == RPC_NOTIFICATION;
+        bool answer = k->msg->kind == RPC_RESULT || k->msg->kind == RPC_ERROR;
+        if (answer && k->msg->request != NONE)
+            s->request[k->msg->request]->dispatched = true;
     }
-    pairing_release(&p);
+}
+
+/* Answers that the client made up: each belongs to the requests with its id that were open then. */
+static void synthetic_find(struct session *s)
+{
+    for (uint32_t i = 0; i < s->log_entry_count; i++) {
+        const struct log_entry *e = &s->model->log->entry[s->log_entry[i]];
+        unsigned tries = 64;
+        if (!e->synthetic || e->request.type <= RPC_ID_NULL)
+            continue;
+        for (struct request *r = request_newest(s, &e->request, false); r && tries-- > 0;
+             r = r->next_same_id == NONE ? NULL : s->request[r->next_same_id]) {
+            if (r->synthetic == NONE && s->log_time[i] >= r->at.time)
+                r->synthetic = s->log_entry[i];
+        }
+    }
 }
 
 /* ---- the log's clock ---- */
@@ -433,11 +516,11 @@ static const struct message *pair_message(struct pairing *p, const struct log_en
 static size_t pairs_of(struct session *s, uint32_t file, struct pair *out, size_t max)
 {
     const struct dispatch_log *log = s->model->log;
-    struct pairing p = { .s = s };
+    struct pairing p;
     struct table seen = { 0 };
     size_t n = 0;
 
-    index_build(s, &p.wire);
+    pairing_open(&p, s);
     for (uint32_t i = 0; i < s->log_entry_count && n < max; i++) {
         const struct log_entry *e = &log->entry[s->log_entry[i]];
         int64_t wire = 0;
@@ -451,7 +534,7 @@ static size_t pairs_of(struct session *s, uint32_t file, struct pair *out, size_
         *slot = 1;
         out[n++] = (struct pair){ wire, e->time - wire, s->log_entry[i] };
     }
-    pairing_release(&p);
+    pairing_close(&p);
     table_release(&seen);
     return n;
 }
@@ -560,7 +643,8 @@ static int64_t arrival(struct session *s, const struct log_entry *e, int64_t now
         return 0;
     if (e->state != LOG_RECEIVED || ev->at.time >= now)
         return ev->at.time;
-    for (uint32_t i = at + 1; i < s->event_count; i++) {
+    /* A redelivery follows its break soon; the search for it has an end. */
+    for (uint32_t i = at + 1; i < s->event_count && i - at < 4096; i++) {
         const struct event *again = event_at(s, i);
         if (again && again->first == at && again->at.time > now)
             return again->at.time;
@@ -570,13 +654,9 @@ static int64_t arrival(struct session *s, const struct log_entry *e, int64_t now
 
 static int64_t reply_arrival(struct session *s, const struct log_entry *e)
 {
-    for (uint32_t i = 0; i < s->request_count; i++) {
-        const struct request *r = s->request[i];
-        if (!r->from_server && r->response && rpc_id_eq(&r->msg->id, &e->request) &&
-            (e->method.len == 0 || slice_eq(e->method, r->msg->method)))
-            return r->response->at.time;
-    }
-    return 0;
+    const struct message *m = by_id(s, e, false);
+
+    return m ? m->at.time : 0;
 }
 
 static void times_from_order(struct session *s)
@@ -819,6 +899,8 @@ void log_pair(struct model *m)
             times_set(s);
             entries_sort(s);
             tracks_build(s);
+            handled_count(s);
+            synthetic_find(s);
             policy_find(s);
         }
         idempotency_of_requests(s);

@@ -60,9 +60,7 @@ static uint64_t side_key(uint64_t hash, bool from_server)
     return hash_mix(hash, from_server ? 2 : 3);
 }
 
-/* The newest request of that side with that id, or NULL; older ones by next_same_id. */
-static struct request *request_by_id(const struct session *s, const struct rpc_id *id,
-                                     bool from_server)
+struct request *request_newest(const struct session *s, const struct rpc_id *id, bool from_server)
 {
     const uint64_t *slot;
 
@@ -84,7 +82,7 @@ static struct request *older(const struct session *s, const struct request *r)
 static struct request *request_open_by_id(const struct session *s, const struct rpc_id *id,
                                           bool from_server)
 {
-    struct request *newest = request_by_id(s, id, from_server);
+    struct request *newest = request_newest(s, id, from_server);
     unsigned tries = 64;
 
     for (struct request *r = newest; r && tries-- > 0; r = older(s, r)) {
@@ -98,7 +96,7 @@ static struct request *request_add(struct session *s, struct exch *x, struct mes
                                    bool from_server)
 {
     struct request *r = arena_alloc(s->model->arena, sizeof(*r));
-    struct request *same = request_by_id(s, &msg->id, from_server);
+    struct request *same = request_newest(s, &msg->id, from_server);
 
     r->index = s->request_count;
     r->msg = msg;
@@ -110,6 +108,7 @@ static struct request *request_add(struct session *s, struct exch *x, struct mes
     r->earlier = NONE;
     r->next_same_id = NONE;
     r->progress_leg = NONE;
+    r->synthetic = NONE;
     if (same) {
         r->earlier = r->next_same_id = same->index;
         r->earlier_in_flight = !same->response && !same->http_error && !same->cancelled.time;
@@ -151,7 +150,7 @@ static void answer(struct request *r, struct message *msg)
 
 static void cancel(struct session *s, struct message *msg, bool from_server)
 {
-    struct request *r = request_by_id(s, &msg->cancelled, from_server);
+    struct request *r = request_newest(s, &msg->cancelled, from_server);
 
     if (!r)
         return;
@@ -195,7 +194,7 @@ static struct request *request_answered(const struct session *s, const struct ex
     uint32_t own = leg ? s->stream[leg->stream]->exch : x->index;
     unsigned tries = 64;
 
-    for (struct request *r = request_by_id(s, id, false); r && tries-- > 0; r = older(s, r)) {
+    for (struct request *r = request_newest(s, id, false); r && tries-- > 0; r = older(s, r)) {
         if (r->exch == own)
             return r;
     }

@@ -109,6 +109,8 @@ struct request {
     uint32_t progress_leg;
     struct place last_progress_at;
     const char *tool;          /* tools/call: name; NULL */
+    bool dispatched;           /* by the log: a copy of its response reached a handler */
+    uint32_t synthetic;        /* log entry of an answer that the client made up for it; NONE */
     bool idempotent;           /* by command line, log or hint */
     const char *idempotent_by; /* "command line", "log header", "idempotentHint", "readOnlyHint" */
 };
@@ -505,14 +507,17 @@ struct session {
     bool log_handles;               /* it tells processed from committed */
     bool log_handles_notifications; /* it says of some notification what became of it */
     bool log_from_map;
-    bool log_atomic; /* claimed by the header */
+    bool log_digests;                    /* some entry names a digest */
+    uint32_t log_handled[RPC_ERROR + 1]; /* messages of each kind that the log shows handled */
+    bool log_atomic;                     /* claimed by the header */
     bool log_idempotent_all;
     int64_t log_first, log_last; /* span that the log covers, on the capture's clock */
     uint32_t *log_entry;         /* all entries of this session, in order of time */
     int64_t *log_time;           /* on the capture's clock */
     uint32_t log_entry_count;
     size_t log_entry_cap;
-    uint32_t *unmatched; /* entries that name something which was never on the wire */
+    uint32_t *unmatched;     /* entries that name something which was never on the wire */
+    int64_t *unmatched_time; /* of each, on the capture's clock */
     uint32_t unmatched_count;
     enum cursor_policy policy;
     uint32_t policy_before, policy_after, policy_atomic;
@@ -619,6 +624,11 @@ bool refusal_names_session(const struct exch *x);
 bool request_outstanding(const struct session *s, const struct request *r, int64_t t);
 /* When t is in no evidence hole: every leg of the session before t is wholly in the evidence. */
 bool session_whole_before(const struct session *s, int64_t t);
+/* The client's requests that the POST of the stream carried:
+ *     for (i = 0; (q = stream_request(s, st, &i));) */
+const struct request *stream_request(const struct session *s, const struct stream *st, uint32_t *i);
+/* Did the log show that a handler had the message (processed, committed, dropped or failed)? */
+bool track_handled(const struct track *k);
 /* The leg of `stream` that was the last to begin before t, or NONE. */
 uint32_t stream_leg_before(const struct session *s, const struct stream *st, int64_t t);
 /* How the log stood with a message at time t. */

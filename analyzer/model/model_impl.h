@@ -77,6 +77,8 @@ void message_from_client(struct session *s, struct exch *x, struct message *msg)
 /* leg NULL: it came in a body. */
 void message_from_server(struct session *s, struct exch *x, struct leg *leg, struct event *e,
                          struct message *msg);
+/* The newest request of that side with that id, or NULL; the ones before by next_same_id. */
+struct request *request_newest(const struct session *s, const struct rpc_id *id, bool from_server);
 void renamed_settle(struct session *s);
 uint32_t renamed_run(const struct session *s, const struct leg *l);
 void requests_settle(struct session *s); /* when each was answered, for good */

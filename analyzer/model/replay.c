@@ -174,9 +174,10 @@ static void see_known(struct walk *w, const struct event *e, uint32_t stands_for
 
 static bool all_answered(const struct session *s, const struct stream *st, int64_t t)
 {
-    for (uint32_t i = 0; i < s->request_count; i++) {
-        const struct request *q = s->request[i];
-        if (q->stream == st->index && !(q->response && q->response->at.time <= t))
+    const struct request *q;
+
+    for (uint32_t i = 0; (q = stream_request(s, st, &i));) {
+        if (!(q->response && q->response->at.time <= t))
             return false;
     }
     return true;

@@ -167,11 +167,12 @@ static void find_outstanding(struct judge *j)
 
     if (!j->st)
         return;
-    r->outstanding = arena_alloc(s->model->arena, (s->request_count + 1) * sizeof(uint32_t));
-    for (uint32_t i = 0; i < s->request_count; i++) {
-        const struct request *q = s->request[i];
-        if (q->stream == j->st->index && request_outstanding(s, q, j->t))
-            r->outstanding[r->outstanding_count++] = i;
+    const struct exch *x = s->exch[j->st->exch];
+    const struct request *q;
+    r->outstanding = arena_alloc(s->model->arena, (x->msg_count + 1) * sizeof(uint32_t));
+    for (uint32_t i = 0; (q = stream_request(s, j->st, &i));) {
+        if (request_outstanding(s, q, j->t))
+            r->outstanding[r->outstanding_count++] = q->index;
     }
 }
 
@@ -188,11 +189,9 @@ static bool answer_may_be_lost(const struct judge *j)
 
 static bool carried_requests(const struct judge *j)
 {
-    for (uint32_t i = 0; j->st && i < j->s->request_count; i++) {
-        if (!j->s->request[i]->from_server && j->s->request[i]->stream == j->st->index)
-            return true;
-    }
-    return false;
+    uint32_t i = 0;
+
+    return j->st && stream_request(j->s, j->st, &i);
 }
 
 /* ---- rows ---- */

@@ -112,6 +112,7 @@ void session_free(struct session *s)
     free(s->log_entry);
     free(s->log_time);
     free(s->unmatched);
+    free(s->unmatched_time);
     free(s->peer);
     ids_release(s->ids);
     table_release(s->requests_by_id);
