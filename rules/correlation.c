@@ -507,20 +507,19 @@ static bool without_effect(struct slice method)
     return method.len > 5 && memcmp(method.ptr + method.len - 5, "/list", 5) == 0;
 }
 
-/* Did the exchange or stream of p break, or the client give it up, before t? */
+/* Did the exchange or stream of p break before t? What ends after its cancellation is no break. */
 static bool broken_before(const struct session *s, const struct request *p, int64_t t)
 {
     const struct exch *x = s->exch[p->exch];
+    int64_t limit = p->cancelled.time && p->cancelled.time < t ? p->cancelled.time : t;
 
-    if (p->cancelled.time && p->cancelled.time < t)
-        return true;
     if (p->stream == NONE)
-        return x->ended && x->end.time < t && x->end_kind != END_OPEN && x->status < 400;
+        return x->ended && x->end.time < limit && x->end_kind != END_OPEN && x->status < 400;
     const struct stream *st = s->stream[p->stream];
     for (uint32_t i = 0; i < st->leg_count; i++) {
         const struct leg *l = s->leg[st->leg[i]];
         bool broke = l->end != END_COMPLETE || st->leg_count > 1 || !p->response;
-        if (l->ended && l->end != END_OPEN && l->end_at.time < t && broke)
+        if (l->ended && l->end != END_OPEN && l->end_at.time < limit && broke)
             return true;
     }
     return false;
