@@ -188,7 +188,7 @@ static bool is_dull(const struct session *s, const struct event *e)
         e->ambiguous || e->not_json || e->status > RPC_EMPTY)
         return false;
     if (e->index == l->first_event || e->index == l->last_event || e->index == l->last_id ||
-        e->index == l->last_id_acked || e->index == l->unacked || e->acked.time == 0)
+        e->index == l->last_id_acked || e->index == l->unacked || !event_delivered(s, e))
         return false;
     for (uint32_t i = 0; i < e->msg_count; i++) {
         const struct message *m = &e->msg[i];
