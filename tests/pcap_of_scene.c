@@ -3,8 +3,8 @@
  *
  *     pcap_of_scene SCENE OUT.pcap          OUT.pcap, and OUT.pcap.log where the scene has a log
  */
+#include "scene_file.h"
 #include "scene_parts.h"
-#include "scene_pcap.h"
 
 #include <stdlib.h>
 
@@ -21,6 +21,7 @@ static bool write_file(const char *path, struct slice s)
 int main(int argc, char **argv)
 {
     const struct scene_style style = { 0 };
+    const struct scene_form form = { 0 };
     struct scene_wire w = { 0 };
 
     if (argc != 3) {
@@ -34,7 +35,7 @@ int main(int argc, char **argv)
     if (!scene_is_wire(sc))
         fprintf(stderr, "%s: packets cannot show all of it\n", argv[1]);
     scene_wire(sc, &style, &w);
-    bool ok = write_file(argv[2], scene_pcap(sc, &w, 0, 1));
+    bool ok = write_file(argv[2], scene_file(sc, &w, &form, 0, 1));
     if (ok && sc->log_text.len > 0) {
         const char *log = arena_printf(sc->arena, "%s.log", argv[2]);
         ok = write_file(log, buf_slice(&sc->log_text));

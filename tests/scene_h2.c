@@ -87,14 +87,14 @@ static void add_field(struct fields *f, struct slice name, struct slice value)
  * :authority. */
 static void add_headers(struct scene_h2 *h, struct fields *f, const struct http_head *head)
 {
-    static const char *const none[] = { "host", "transfer-encoding", "content-length", "connection",
-                                        "keep-alive" };
+    static const char *const none[] = { "host", "transfer-encoding", "connection", "keep-alive" };
+    unsigned length = head->flags & (RECF_LENGTH | RECF_LENGTH_CONFLICT);
 
     for (size_t i = 0; i < head->count; i++) {
         char *name = arena_str(h->arena, head->header[i].name);
-        bool leave = false;
         for (char *c = name; *c; c++)
             *c = *c >= 'A' && *c <= 'Z' ? (char)(*c + 32) : *c;
+        bool leave = strcmp(name, "content-length") == 0 && length != RECF_LENGTH;
         for (size_t k = 0; k < ARRAY_LEN(none); k++)
             leave |= strcmp(name, none[k]) == 0;
         if (!leave)

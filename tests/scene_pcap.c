@@ -48,6 +48,7 @@ struct wire {
     struct scene_tls *tls; /* NULL: plain */
     struct scene_h2 *h2;   /* NULL: HTTP/1.1 */
     uint32_t number;       /* of the connection in the scene */
+    struct slice session;  /* whose requests it carries; empty: those of no session */
     struct wire *next;
 };
 
@@ -247,14 +248,14 @@ static const struct endpoint *endpoint_at(struct writer *w, const struct endpoin
 }
 
 /* The connection of another exchange that this one is sent on: the scene says so, or it can take
- * another stream of this client to this server. */
-static struct wire *wire_shared(struct writer *w, const struct conn *conn)
+ * another stream of this session. (Without a session two connections may be two clients.) */
+static struct wire *wire_shared(struct writer *w, const struct conn *conn, struct slice session)
 {
-    bool any = w->style.carrier == CARRIER_H2_SHARED;
+    bool any = w->style.carrier == CARRIER_H2_SHARED && session.len > 0;
 
     for (struct wire *c = w->wires; c; c = c->next) {
         bool fits = memcmp(c->client.self->addr, conn->client.addr, 16) == 0 &&
-                    endpoint_eq(c->server.self, &conn->server);
+                    endpoint_eq(c->server.self, &conn->server) && slice_eq(c->session, session);
         if (!c->gone && (c->number == conn->tcp_stream || (any && fits)))
             return c;
     }
@@ -297,13 +298,15 @@ static void open_wire(struct writer *w, struct wire *c, int64_t t)
         open_h2(w, c, t - 5 * TICK);
 }
 
-static struct part *part_new(struct writer *w, struct scene_exchange *x, bool late, int64_t t)
+static struct part *part_new(struct writer *w, struct scene_exchange *x, struct slice session,
+                             int64_t t)
 {
+    bool late = x->conn.starts_late || !x->has_request;
     struct part *p = arena_alloc(w->sc->arena, sizeof(*p));
     uint32_t n = x->conn.tcp_stream;
 
     x->play = p;
-    p->wire = wire_shared(w, &x->conn);
+    p->wire = wire_shared(w, &x->conn, session);
     if (p->wire)
         return p;
     struct wire *c = p->wire = arena_alloc(w->sc->arena, sizeof(*c));
@@ -313,6 +316,7 @@ static struct part *part_new(struct writer *w, struct scene_exchange *x, bool la
     c->server =
         (struct end){ .self = server, .peer = client, .next = 0xfffff000u + n * 99991, .ttl = 57 };
     c->number = n;
+    c->session = arena_copy(w->sc->arena, session);
     c->next = w->wires;
     w->wires = c;
     if (late) {
@@ -378,13 +382,22 @@ static struct slice request_h1(struct writer *w, const struct http_head *head, s
     return arena_copy(w->sc->arena, made_slice(&m));
 }
 
+static struct slice session_of(const struct http_head *head)
+{
+    for (size_t i = 0; i < head->count; i++) {
+        if (slice_eq_nocase(head->header[i].name, SLICE_LIT("Mcp-Session-Id")))
+            return head->header[i].value;
+    }
+    return SLICE_LIT("");
+}
+
 static void wire_request(void *ctx, struct scene_exchange *x, const struct http_head *head,
                          struct slice body, int64_t t)
 {
     struct writer *w = ctx;
 
     t = passes(w, DIR_CLIENT, t);
-    struct part *p = part_new(w, x, x->conn.starts_late, t);
+    struct part *p = part_new(w, x, session_of(head), t);
     struct wire *c = p->wire;
     say_acked(
         w, c, DIR_CLIENT,
@@ -430,7 +443,7 @@ static void wire_response(void *ctx, struct scene_exchange *x, const struct scen
     if (!r->head)
         return; /* scene_is_wire */
     t = passes(w, DIR_SERVER, t);
-    struct part *p = x->play ? x->play : part_new(w, x, true, t);
+    struct part *p = x->play ? x->play : part_new(w, x, SLICE_LIT(""), t);
     struct wire *c = p->wire;
     bool gzip = w->style.gzip && r->leg;
     p->chunked = r->head->flags & RECF_CHUNKED;

@@ -5,7 +5,7 @@
  *
  *     struct scene_wire w = { 0 };
  *     scene_wire(scene, &style, &w);
- *     bytes = scene_pcap(&w, 0, 1);         one file with all frames; bytes live as the scene does
+ *     bytes = scene_file(scene, &w, &form, 0, 1);   one file with all frames (scene_file.h)
  */
 #ifndef SCENE_PCAP_H
 #define SCENE_PCAP_H
@@ -26,6 +26,7 @@ struct scene_style {
     size_t most;    /* longest piece */
     bool backwards; /* pieces overtake each other: the last one comes first */
     bool twice;     /* every frame is captured twice */
+    int64_t echo;   /* ns: ... the second time so much later */
     bool gzip;      /* event streams are coded, and flushed after each step */
     bool hop;       /* seen behind a proxy: other addresses, ports and times */
     enum scene_carrier carrier;
@@ -48,8 +49,6 @@ struct scene_wire {
 
 /* Adds the frames to those that are there. */
 void scene_wire(struct scene *sc, const struct scene_style *style, struct scene_wire *ret);
-/* Every `of`th frame, from number `part` on: of files 0 .. of - 1 the whole. */
-struct slice scene_pcap(struct scene *sc, const struct scene_wire *w, size_t part, size_t of);
 /* Is there a line with this word? */
 bool scene_says(const struct scene *sc, const char *word);
 void scene_wire_release(struct scene_wire *w);
