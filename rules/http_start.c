@@ -441,7 +441,7 @@ void whole_legacy_uri(struct rule_run *run, const struct model *m)
                 status_is_ordinary(x->status))
                 continue;
             const struct sighting *at = sightings_before(&streams, who_is_at(x), x->first.time);
-            if (at && same_agent(x, at->exch) &&
+            if (at && same_agent(x, at->exch) && !slice_eq(x->target, at->session->id) &&
                 leg_open_at(at->session->leg[at->exch->leg], x->first.time))
                 wrong_uri(run, x, at);
         }
