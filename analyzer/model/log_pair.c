@@ -484,7 +484,7 @@ static void synthetic_find(struct session *s)
 
 /* ---- the log's clock ---- */
 
-#define WINDOWS 16
+#define WINDOWS ((size_t)16)
 struct pair {
     int64_t wire;
     int64_t delta; /* log minus wire */
@@ -553,7 +553,7 @@ static int by_wire(const void *a, const void *b)
  */
 static void skew_fit(struct clock_skew *k, struct pair *p, size_t n)
 {
-    size_t windows = n >= 3 * WINDOWS ? WINDOWS : n / 3;
+    size_t windows = n / 3 < WINDOWS ? n / 3 : WINDOWS;
     double sx = 0;
     double sy = 0;
     double sxx = 0;
@@ -788,14 +788,12 @@ static void policy_of_track(struct session *s, const struct track *t)
         done = t->state[LOG_COMMITTED].first;
     if (same_txn(s, t) || (s->log_atomic && t->state[LOG_COMMITTED].first != NONE)) {
         s->policy_atomic++;
-    } else if (cursor != NONE && done == NONE) {
-        s->policy_before++;
-    } else if (cursor != NONE && stands_before(s, t, cursor, done)) {
-        s->policy_before++;
-    } else if (cursor != NONE) {
-        s->policy_after++;
-    } else {
+    } else if (cursor == NONE) {
         return;
+    } else if (done == NONE || stands_before(s, t, cursor, done)) {
+        s->policy_before++;
+    } else {
+        s->policy_after++;
     }
     if (s->policy_example == NONE)
         s->policy_example = cursor != NONE ? cursor : t->state[LOG_COMMITTED].first;

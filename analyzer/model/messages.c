@@ -243,35 +243,32 @@ static const struct message *first_copy(const struct session *s, const struct ev
     return f->msg[i].same_as ? f->msg[i].same_as : &f->msg[i];
 }
 
+/* A copy of what came before is no second message. */
+static bool is_redelivery(const struct session *s, struct event *e, struct message *msg)
+{
+    msg->event = e->index;
+    msg->same_as = first_copy(s, e, msg);
+    if (msg->same_as)
+        msg->request = msg->same_as->request;
+    if (msg->kind == RPC_RESULT || msg->kind == RPC_ERROR)
+        e->marks |= EV_RESPONSE | EV_PINNED;
+    else if (msg->kind == RPC_REQUEST)
+        e->marks |= EV_PINNED;
+    return msg->same_as || e->first != e->index;
+}
+
 void message_from_server(struct session *s, struct exch *x, struct leg *leg, struct event *e,
                          struct message *msg)
 {
     struct request *r;
 
     msg->exch = x->index;
-    if (e) {
-        msg->event = e->index;
-        msg->same_as = first_copy(s, e, msg);
-        if (msg->same_as) {
-            msg->request = msg->same_as->request;
-            if (msg->kind == RPC_RESULT || msg->kind == RPC_ERROR)
-                e->marks |= EV_RESPONSE | EV_PINNED;
-            return;
-        }
-        if (e->first != e->index)
-            return; /* a redelivery of an event that is no longer held whole */
-    }
+    if (e && is_redelivery(s, e, msg))
+        return;
     switch (msg->kind) {
-    case RPC_REQUEST:
-        r = request_add(s, x, msg, true);
-        r->leg = leg ? leg->index : NONE;
-        if (e)
-            e->marks |= EV_PINNED;
-        break;
+    case RPC_REQUEST: request_add(s, x, msg, true)->leg = leg ? leg->index : NONE; break;
     case RPC_RESULT:
     case RPC_ERROR:
-        if (e)
-            e->marks |= EV_RESPONSE | EV_PINNED;
         r = request_answered(s, x, leg, &msg->id);
         if (r)
             answer(r, msg);

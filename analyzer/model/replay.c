@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #define MISSING_MAX 1000
+#define HOLES_MAX   64 /* in one replay: each is looked for over the whole session */
 
 void reason_add(struct resumption *r, const char *rule)
 {
@@ -41,6 +42,7 @@ struct walk {
     bool *sent;      /* ... which of them the leg sent */
     uint32_t known_count;
     uint32_t reached; /* how far in `known` the replay is: index of the last sent + 1 */
+    uint32_t holes;   /* by the scheme, so far */
     uint32_t fresh;   /* events never seen before, so far */
     const struct event *last_numbered;
     const struct event *last_known; /* the last one sent that was known before */
@@ -75,13 +77,23 @@ static void known_collect(struct walk *w)
     }
 }
 
+/* `known` is in the order of ordinals. */
 static uint32_t known_position(const struct walk *w, uint32_t event)
 {
-    for (uint32_t i = 0; i < w->known_count; i++) {
-        if (w->known[i] == event)
-            return i;
+    struct brief b;
+    uint32_t low = 0;
+    uint32_t high = w->known_count;
+
+    if (!event_brief(w->s, event, &b))
+        return NONE;
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (event_at(w->s, w->known[mid])->ordinal < b.ordinal)
+            low = mid + 1;
+        else
+            high = mid;
     }
-    return NONE;
+    return low < w->known_count && w->known[low] == event ? low : NONE;
 }
 
 static void head_set(struct walk *w, const struct event *e, uint32_t stands_for)
@@ -160,9 +172,7 @@ static void see_known(struct walk *w, const struct event *e, uint32_t stands_for
     struct resumption *r = w->r;
 
     head_set(w, e, stands_for);
-    if (w->sent[at])
-        fault_at(r, RF_REORDERED, "replay-reordered", e);
-    else if (at < w->reached)
+    if (w->sent[at] || at < w->reached)
         fault_at(r, RF_REORDERED, "replay-reordered", e);
     else if (w->fresh > 0)
         fault_at(r, RF_LIVE_INTERLEAVED, "replay-live-interleaved", e);
@@ -298,7 +308,7 @@ static bool gap_by_scheme(struct walk *w, struct slice from, const struct event 
 
     if (!id_distance(s, from, e->id, &distance) || distance <= 1 || !id_pair(from, e->id, &a, &b))
         return false;
-    if (s->forgotten || s->gaps > 0)
+    if (s->forgotten || s->gaps > 0 || ++w->holes > HOLES_MAX)
         return false;
     if (s->scheme == SCHEME_SPARSE) {
         const struct event *f = event_at(s, event_by_id(s, from));
@@ -437,13 +447,32 @@ bool event_renamed(const struct session *s, const struct event *e)
     return l->renamed_last != NONE && e->index <= l->renamed_last;
 }
 
-static void see_event(struct walk *w, const struct event *e)
+/* The event, or the message under its new id, came before. */
+static void see_again(struct walk *w, const struct event *e, uint32_t stands_for)
 {
     struct resumption *r = w->r;
+    struct brief b;
+
+    if (!event_brief(w->s, stands_for, &b))
+        return;
+    const struct event *o = event_at(w->s, stands_for);
+    if (o && o->leg == w->leg->index) { /* sent twice on this very leg */
+        fault_at(r, RF_REORDERED, "replay-reordered", e);
+    } else if (b.stream != w->st->index) {
+        see_foreign(w, e, RF_FOREIGN_STREAM, "replay-foreign-stream");
+    } else if (r->cursor_ordinal != NONE && b.ordinal <= r->cursor_ordinal) {
+        see_below(w, e, b.ordinal);
+    } else {
+        uint32_t at = known_position(w, stands_for);
+        if (at != NONE)
+            see_known(w, e, stands_for, at);
+    }
+}
+
+static void see_event(struct walk *w, const struct event *e)
+{
     bool renamed = event_renamed(w->s, e);
     uint32_t stands_for = renamed ? e->new_id_of : e->first;
-    struct brief b = { .stream = NONE, .ordinal = NONE };
-    struct slice after = w->last_numbered ? w->last_numbered->id : r->cursor;
 
     if (e->marks & EV_FOREIGN_SESSION) {
         see_foreign(w, e, RF_FOREIGN_SESSION, "replay-foreign-session");
@@ -457,34 +486,19 @@ static void see_event(struct walk *w, const struct event *e)
         see_changed(w, e);
         return;
     }
+    if (renamed)
+        fault_add(w->r, RF_NEW_ID, "replay-new-id");
     if (stands_for != e->index) {
-        if (renamed)
-            fault_add(r, RF_NEW_ID, "replay-new-id");
-        if (!event_brief(w->s, stands_for, &b))
-            return;
-        const struct event *o = event_at(w->s, stands_for);
-        if (o && o->leg == w->leg->index) { /* sent twice on this very leg */
-            fault_at(r, RF_REORDERED, "replay-reordered", e);
-        } else if (b.stream != w->st->index) {
-            see_foreign(w, e, RF_FOREIGN_STREAM, "replay-foreign-stream");
-        } else if (r->cursor_ordinal != NONE && b.ordinal <= r->cursor_ordinal) {
-            see_below(w, e, b.ordinal);
-        } else {
-            uint32_t at = known_position(w, stands_for);
-            if (at != NONE)
-                see_known(w, e, stands_for, at);
-        }
-        if (!renamed)
-            w->last_numbered = e;
-        return;
-    }
-    if (foreign_by_request(w, e)) {
+        see_again(w, e, stands_for);
+    } else if (foreign_by_request(w, e)) {
         see_foreign(w, e, RF_FOREIGN_STREAM, "replay-foreign-stream");
         return;
+    } else {
+        see_fresh(w, e, w->last_numbered ? w->last_numbered->id : w->r->cursor);
+        see_progress(w, e);
     }
-    see_fresh(w, e, after);
-    see_progress(w, e);
-    w->last_numbered = e;
+    if (!renamed)
+        w->last_numbered = e;
 }
 
 /* Known events which the replay passed over. */

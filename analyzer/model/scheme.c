@@ -221,7 +221,8 @@ struct evidence {
     uint32_t streams; /* with ids */
     bool high_start;  /* a stream begins above 1 */
     struct range {
-        uint64_t low, high;
+        uint64_t low, high; /* low > high: empty */
+        uint64_t first;
         struct id_number make;
     } * range;
 };
@@ -278,38 +279,49 @@ bool event_is_live(const struct leg *l, const struct event *before, const struct
            e->begin.time - before->at.time > NS_PER_SEC;
 }
 
+static void range_widen(struct range *r, uint64_t value)
+{
+    if (r->low > r->high) /* the first */
+        r->first = value;
+    r->low = value < r->low ? value : r->low;
+    r->high = value > r->high ? value : r->high;
+}
+
+static const struct event *event_with_id(const struct session *s, uint32_t index)
+{
+    const struct event *e = index == NONE ? NULL : event_at(s, index);
+
+    return e && e->has_id && e->id.len > 0 ? e : NULL;
+}
+
 static void stream_evidence(const struct session *s, const struct stream *st, struct evidence *ev)
 {
     const struct event *prev = NULL;
     struct range r = { .low = UINT64_MAX };
-    uint64_t first = UINT64_MAX;
     struct id_number n;
     uint64_t t;
     bool made = stream_make(s, st, &r.make);
 
     for (uint32_t i = 0; i < st->count; i++) {
-        const struct event *e = st->order[i] == NONE ? NULL : event_at(s, st->order[i]);
-        if (!e || !e->has_id || e->id.len == 0) {
-            prev = e ? prev : NULL;
+        const struct event *e = event_with_id(s, st->order[i]);
+        if (!e) {
+            prev = st->order[i] != NONE && event_at(s, st->order[i]) ? prev : NULL;
             continue;
         }
         ev->ids++;
-        if (made && id_like(e->id, &r.make, &n) && (n.digits < 13 || n.base == 16)) {
-            r.low = n.value < r.low ? n.value : r.low;
-            r.high = n.value > r.high ? n.value : r.high;
-            first = first == UINT64_MAX ? n.value : first;
-        } else {
-            ev->not_number = true;
-        }
         ev->not_time |= !time_in(e->id, &t);
+        if (made && id_like(e->id, &r.make, &n) && (n.digits < 13 || n.base == 16))
+            range_widen(&r, n.value);
+        else
+            ev->not_number = true;
         const struct leg *l = s->leg[e->leg];
         if (prev && prev->leg == e->leg && l->gaps == 0)
             step_seen(ev, prev, e, l->resumed && !event_is_live(l, prev, e));
         prev = e;
     }
-    if (first == UINT64_MAX)
+    if (r.low > r.high)
         return;
-    ev->high_start |= first > 1;
+    ev->high_start |= r.first > 1;
     ev->range[ev->streams++] = r;
 }
 
