@@ -552,3 +552,14 @@ void audit_free(struct audit *a)
     arena_free(a->arena);
     free(a);
 }
+
+uint64_t audit_noted(const struct audit *a, enum note_kind kind)
+{
+    uint64_t n = 0;
+
+    for (uint32_t i = 0; i < a->model->note_count; i++) {
+        if (a->model->note[i].kind == kind)
+            n += a->model->note[i].count;
+    }
+    return n;
+}

@@ -50,5 +50,7 @@ struct audit {
 
 struct audit *audit_run(const struct options *opt, FILE *err);
 void audit_free(struct audit *a);
+/* How often the decoders noted it. */
+uint64_t audit_noted(const struct audit *a, enum note_kind kind);
 
 #endif

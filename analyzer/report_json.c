@@ -138,6 +138,8 @@ static void put_left_out(struct writer *w)
     jout_u64(&w->j, "connections", a->other_connections);
     jout_u64(&w->j, "packets", a->other_packets);
     jout_u64(&w->j, "quic_packets", a->quic_packets);
+    jout_u64(&w->j, "websockets", audit_noted(a, NOTE_WEBSOCKET));
+    jout_u64(&w->j, "http_exchanges", a->model->other_http);
     jout_close(&w->j);
 }
 

@@ -438,11 +438,19 @@ static void counts(struct writer *w)
 static void left_out(struct writer *w)
 {
     const struct audit *a = w->r->audit;
+    uint64_t websockets = audit_noted(a, NOTE_WEBSOCKET);
 
-    if (a->other_connections + a->other_packets + a->quic_packets > 0)
-        fprintf(w->p.to, "left out: %s, %s of other protocols, %s of QUIC\n",
+    if (a->other_connections + a->other_packets > 0)
+        fprintf(w->p.to, "left out: %s, %s of other protocols\n",
                 page_count(&w->p, a->other_connections, "connection"),
-                page_count(&w->p, a->other_packets, "packet"),
+                page_count(&w->p, a->other_packets, "packet"));
+    if (a->model->other_http > 0)
+        fprintf(w->p.to, "left out: %s without event stream or JSON-RPC\n",
+                page_count(&w->p, a->model->other_http, "HTTP exchange"));
+    if (websockets > 0)
+        fprintf(w->p.to, "not read: %s\n", page_count(&w->p, websockets, "WebSocket connection"));
+    if (a->quic_packets > 0)
+        fprintf(w->p.to, "not read: %s of HTTP/3 (QUIC)\n",
                 page_count(&w->p, a->quic_packets, "packet"));
 }
 

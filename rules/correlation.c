@@ -793,6 +793,58 @@ static void check_progress(struct rule_run *run, const struct session *s)
     }
 }
 
+/* Log messages that count ("5 of 20") along a stream, redeliveries aside. */
+struct counting {
+    const struct message *last;
+    uint32_t steps; /* by one, in a row */
+};
+
+static void counter_jump(struct rule_run *run, const struct session *s, const struct message *m,
+                         const struct message *before)
+{
+    struct finding *f = on_message(run, s, m, PARTY_SERVER);
+
+    f->certainty = CERTAINTY_LIKELY;
+    finding_message(
+        run, f,
+        "log messages that count to %u went on by one until the break, and from %u to %u "
+        "across it: what lay between was not replayed",
+        m->counter_total, before->counter, m->counter);
+    finding_frame(run, f, m->at, "%u of %u, after the break", m->counter, m->counter_total);
+    finding_frame(run, f, before->at, "%u of %u, before it", before->counter,
+                  before->counter_total);
+}
+
+static void count_on(struct rule_run *run, const struct session *s, const struct message *m,
+                     struct counting *c)
+{
+    const struct message *p = c->last;
+    bool same = p && p->counter_total == m->counter_total;
+
+    if (same && m->counter == p->counter + 1)
+        c->steps++;
+    else if (same && c->steps >= 2 && m->counter > p->counter + 1 && leg_of(s, p) != leg_of(s, m))
+        counter_jump(run, s, m, p);
+    else
+        c->steps = 0;
+    c->last = m;
+}
+
+static void check_counters(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->stream_count; i++) {
+        const struct stream *st = s->stream[i];
+        struct counting c = { 0 };
+        for (uint32_t o = 0; o < st->count; o++) {
+            const struct event *e = st->order[o] == NONE ? NULL : event_at(s, st->order[o]);
+            for (uint32_t k = 0; e && k < e->msg_count; k++) {
+                if (e->msg[k].counter_total > 0 && !e->msg[k].same_as)
+                    count_on(run, s, &e->msg[k], &c);
+            }
+        }
+    }
+}
+
 static void check_jump(struct rule_run *run, const struct session *s)
 {
     struct all a = { 0 };
@@ -814,6 +866,7 @@ static void check_jump(struct rule_run *run, const struct session *s)
         finding_frame(run, f, m->at, "progress %g, after the break", m->progress);
         finding_frame(run, f, m->previous_at, "progress %g, before it", m->previous_progress);
     }
+    check_counters(run, s);
 }
 
 static bool is_task(const struct message *m)

@@ -8,6 +8,47 @@ static struct rpc_id id_copy(struct model *m, struct rpc_id id)
     return id;
 }
 
+static bool is_digit(uint8_t c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* A number of up to 9 digits at i; returns where it ends, i when there is none. */
+static size_t number_end(struct slice s, size_t i, uint32_t *ret)
+{
+    uint32_t v = 0;
+    size_t n = i;
+
+    while (n < s.len && n - i < 9 && is_digit(s.ptr[n]))
+        v = v * 10 + (uint32_t)(s.ptr[n++] - '0');
+    *ret = v;
+    return n;
+}
+
+/* The first "X of N" or "X/N" in a log message: a counter that tells what is missing. */
+#define COUNTER_LOOK 1024
+static void message_counter(struct message *d, struct slice body)
+{
+    uint32_t x;
+    uint32_t n;
+
+    body.len = body.len < COUNTER_LOOK ? body.len : COUNTER_LOOK;
+    for (size_t i = 0; i < body.len; i++) {
+        size_t end = number_end(body, i, &x);
+        struct slice rest = { body.ptr + end, body.len - end };
+        if (end == i)
+            continue;
+        i = end;
+        size_t skip =
+            slice_starts(rest, SLICE_LIT(" of ")) ? 4 : slice_starts(rest, SLICE_LIT("/"));
+        if (skip == 0 || number_end(body, end + skip, &n) == end + skip || x == 0 || x > n)
+            continue;
+        d->counter = x;
+        d->counter_total = n;
+        return;
+    }
+}
+
 static void message_fill(struct model *m, struct message *d, const struct rpc *r, struct place at)
 {
     *d = (struct message){
@@ -32,6 +73,8 @@ static void message_fill(struct model *m, struct message *d, const struct rpc *r
     };
     if (r->kind == RPC_REQUEST)
         d->name = intern(m, r->name);
+    else if (r->kind == RPC_NOTIFICATION && slice_eq(r->method, SLICE_LIT("notifications/message")))
+        message_counter(d, r->body);
 }
 
 void messages_fill(struct model *m, struct message *d, const struct rec_body *body, struct place at)
