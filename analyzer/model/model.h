@@ -81,6 +81,8 @@ struct message {
     struct place previous_at;
     double step;       /* by which the token went on evenly so far; 0: not evenly, or not known */
     bool across_break; /* the previous one came on another leg */
+    /* a log message that counts: \"5 of 20\", \"5/20\"; total 0: it does not */
+    uint32_t counter, counter_total;
     uint32_t track;    /* its entries in the log: index into session->track, or NONE */
 };
 
@@ -176,7 +178,9 @@ struct exch {
     bool initialize;         /* carries an initialize request */
     struct exch *twin_of;    /* the same exchange seen again (other tap, other hop): not counted;
                                 what only it shows is added to the first one's leg */
+    struct exch *twin;       /* the last such copy of this one; NULL: none */
     uint32_t twin_at;        /* private: last event of the first one's leg that it has shown too */
+    uint32_t twin_unacked;   /* private: first event that only it has shown, not yet acknowledged */
     uint32_t twins;          /* how many such copies this one has */
     struct place twin_place; /* of the first copy */
     uint64_t body_end;       /* private: tcp_end of the body */
@@ -284,6 +288,7 @@ struct event {
     struct slice id;
     struct slice name; /* event field; empty: message */
     struct place begin, at, acked;
+    const struct exch *shown_by; /* the twin that alone has shown it so far; NULL: its exchange */
     uint64_t tcp_end;
     size_t data_len;
     int64_t retry;
