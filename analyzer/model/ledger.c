@@ -194,7 +194,7 @@ static bool is_dull(const struct session *s, const struct event *e)
         const struct message *m = &e->msg[i];
         if (m->kind != RPC_NOTIFICATION || !(m->flags & RPC_VERSION_OK) ||
             (m->flags & RPC_DUPLICATE_KEYS) || m->id.type != RPC_ID_NONE ||
-            (m->token.type != RPC_ID_NONE && m->request == NONE) ||
+            (m->token.type != RPC_ID_NONE && m->request == NONE && !s->orphan) ||
             (m->has_previous && m->progress <= m->previous_progress))
             return false;
     }
@@ -263,7 +263,7 @@ static void session_sweep(struct session *s)
     for (; s->swept < end; s->swept++) {
         struct event *e = event_at(s, s->swept);
         __builtin_prefetch(event_at(s, s->swept + 4)); /* long out of the caches */
-        if (e && e->acked.time == 0 && leg_is_live(s, e))
+        if (e && !event_delivered(s, e) && leg_is_live(s, e))
             return; /* its acknowledgement may still come */
         if (e && is_dull(s, e))
             event_reduce(s, chunk_of(s, s->swept), s->swept & (CHUNK - 1));

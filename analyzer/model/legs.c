@@ -477,8 +477,11 @@ void leg_ack(struct session *s, struct exch *x, uint64_t offset, struct place at
     }
     while (i != NONE) {
         struct event *e = event_at(s, i);
+        if (!e)
+            e = leg_event_after(s, l, i); /* a reduced one waits for nothing */
         if (!e || e->tcp_end > offset)
             break;
+        i = e->index;
         e->acked = at;
         for (uint32_t j = 0; j < e->msg_count; j++)
             e->msg[j].acked = at;
