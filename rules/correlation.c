@@ -929,35 +929,33 @@ static void check_token(struct rule_run *run, const struct session *s)
     }
 }
 
-static void check_disconnect(struct rule_run *run, const struct session *s)
+static void check_disconnect(struct rule_run *run, const struct resumption *r)
 {
-    for (uint32_t i = 0; i < s->resumption_count; i++) {
-        const struct resumption *r = s->resumption[i];
-        if (r->leg == NONE || r->outstanding_count == 0 || r->head == NONE ||
-            (r->faults & (RF_EMPTY | RF_STALLED | RF_GAP)) || s->leg[r->leg]->end != END_COMPLETE ||
-            s->leg[r->leg]->gaps)
-            continue;
-        const struct request *q = s->request[r->outstanding[0]];
-        const struct stream *st = s->stream[r->stream];
-        if (q->response || q->http_error || q->cancelled.time ||
-            st->leg[st->leg_count - 1] != r->leg)
-            continue;
-        struct finding *f = finding_add(run, s);
-        finding_on_resumption(run, f, r);
-        f->request_id = q->msg->id;
-        f->request = q->index;
-        f->party = PARTY_SERVER;
-        f->certainty = CERTAINTY_LIKELY;
-        finding_message(
-            run, f,
-            "the leg of request %s was cut and rightly resumed; the server sent what it had, "
-            "ended the stream, and has no response: it took the disconnect for a cancellation",
-            run_rpc_id(run, &q->msg->id));
-        finding_frame(run, f, s->exch[r->exch]->first, "GET with Last-Event-ID: %s",
-                      run_id(run, r->cursor));
-        finding_frame(run, f, s->leg[r->leg]->end_at, "the server ends the stream");
-        finding_frame(run, f, q->at, "the request");
-    }
+    const struct session *s = r->session;
+
+    if (r->leg == NONE || r->outstanding_count == 0 || r->head == NONE ||
+        (r->faults & (RF_EMPTY | RF_STALLED | RF_GAP)) || s->leg[r->leg]->end != END_COMPLETE ||
+        s->leg[r->leg]->gaps)
+        return;
+    const struct request *q = s->request[r->outstanding[0]];
+    const struct stream *st = s->stream[r->stream];
+    if (q->response || q->http_error || q->cancelled.time || st->leg[st->leg_count - 1] != r->leg)
+        return;
+    struct finding *f = finding_add(run, s);
+    finding_on_resumption(run, f, r);
+    f->request_id = q->msg->id;
+    f->request = q->index;
+    f->party = PARTY_SERVER;
+    f->certainty = CERTAINTY_LIKELY;
+    finding_message(
+        run, f,
+        "the leg of request %s was cut and rightly resumed; the server sent what it had, "
+        "ended the stream, and has no response: it took the disconnect for a cancellation",
+        run_rpc_id(run, &q->msg->id));
+    finding_frame(run, f, s->exch[r->exch]->first, "GET with Last-Event-ID: %s",
+                  run_id(run, r->cursor));
+    finding_frame(run, f, s->leg[r->leg]->end_at, "the server ends the stream");
+    finding_frame(run, f, q->at, "the request");
 }
 
 static const struct rule rules[] = {
@@ -1541,7 +1539,7 @@ static const struct rule rules[] = {
             .path = "With this server each cut costs a call: raise idle limits until it is "
                     "repaired.",
         },
-        .check = check_disconnect,
+        .resumption = check_disconnect,
     },
 };
 

@@ -277,91 +277,82 @@ static void lag_frames(struct rule_run *run, struct finding *f, const struct res
         finding_log(run, f, r->stored_entry, "the last id that was stored as the cursor");
 }
 
-static void check_behind(struct rule_run *run, const struct session *s)
+static void check_behind(struct rule_run *run, const struct resumption *r)
 {
-    for (uint32_t i = 0; i < s->resumption_count; i++) {
-        const struct resumption *r = s->resumption[i];
-        const struct event *e = newest_read(r, true);
-        bool stored;
-        if (!e || !log_allows_lag(r, &stored) || is_frozen(r) || is_regressed(r))
-            continue;
-        struct finding *f = finding_add(run, s);
-        finding_on_resumption(run, f, r);
-        f->party = PARTY_CLIENT;
-        f->event_id = e->id;
-        if (stored)
-            f->severity = SEV_ERROR;
-        f->certainty = stored || e->acked.time ? CERTAINTY_PROVEN : CERTAINTY_LIKELY;
-        finding_message(
-            run, f, "Last-Event-ID is %s, though %s had been completely delivered%s%s (%s)%s",
-            run_id(run, r->cursor), run_id(run, e->id),
-            e->acked.time ? ", acknowledged by the client's host" : "",
-            stored ? ", and a newer id stored by the log" : "", break_number(r), dialect_of(s, e));
-        lag_frames(run, f, r, e);
-    }
+    const struct session *s = r->session;
+    const struct event *e = newest_read(r, true);
+    bool stored;
+    if (!e || !log_allows_lag(r, &stored) || is_frozen(r) || is_regressed(r))
+        return;
+    struct finding *f = finding_add(run, s);
+    finding_on_resumption(run, f, r);
+    f->party = PARTY_CLIENT;
+    f->event_id = e->id;
+    if (stored)
+        f->severity = SEV_ERROR;
+    f->certainty = stored || e->acked.time ? CERTAINTY_PROVEN : CERTAINTY_LIKELY;
+    finding_message(
+        run, f, "Last-Event-ID is %s, though %s had been completely delivered%s%s (%s)%s",
+        run_id(run, r->cursor), run_id(run, e->id),
+        e->acked.time ? ", acknowledged by the client's host" : "",
+        stored ? ", and a newer id stored by the log" : "", break_number(r), dialect_of(s, e));
+    lag_frames(run, f, r, e);
 }
 
-static void check_frozen(struct rule_run *run, const struct session *s)
+static void check_frozen(struct rule_run *run, const struct resumption *r)
 {
-    for (uint32_t i = 0; i < s->resumption_count; i++) {
-        const struct resumption *r = s->resumption[i];
-        const struct event *e = newest_read(r, false);
-        bool stored;
-        if (!e || !is_frozen(r) || !log_allows_lag(r, &stored))
-            continue;
-        struct finding *f = finding_add(run, s);
-        finding_on_resumption(run, f, r);
-        f->party = PARTY_CLIENT;
-        f->event_id = e->id;
-        finding_message(
-            run, f,
-            "the leg before was resumed with %s and delivered events up to %s, yet this "
-            "reconnect repeats the old cursor",
-            run_id(run, r->cursor), run_id(run, e->id));
-        lag_frames(run, f, r, e);
-    }
+    const struct session *s = r->session;
+    const struct event *e = newest_read(r, false);
+    bool stored;
+    if (!e || !is_frozen(r) || !log_allows_lag(r, &stored))
+        return;
+    struct finding *f = finding_add(run, s);
+    finding_on_resumption(run, f, r);
+    f->party = PARTY_CLIENT;
+    f->event_id = e->id;
+    finding_message(run, f,
+                    "the leg before was resumed with %s and delivered events up to %s, yet this "
+                    "reconnect repeats the old cursor",
+                    run_id(run, r->cursor), run_id(run, e->id));
+    lag_frames(run, f, r, e);
 }
 
-static void check_regressed(struct rule_run *run, const struct session *s)
+static void check_regressed(struct rule_run *run, const struct resumption *r)
 {
-    for (uint32_t i = 0; i < s->resumption_count; i++) {
-        const struct resumption *r = s->resumption[i];
-        const struct resumption *p = earlier_on_stream(r);
-        if (!is_regressed(r))
-            continue;
-        struct finding *f = finding_add(run, s);
-        finding_on_resumption(run, f, r);
-        f->party = PARTY_CLIENT;
-        finding_message(run, f,
-                        "this reconnect carries the cursor %s, an earlier one of the same "
-                        "stream carried %s, which is newer",
-                        run_id(run, r->cursor), run_id(run, p->cursor));
-        finding_frame(run, f, s->exch[r->exch]->first, "GET with Last-Event-ID: %s",
-                      run_id(run, r->cursor));
-        finding_frame(run, f, s->exch[p->exch]->first, "earlier GET with Last-Event-ID: %s",
-                      run_id(run, p->cursor));
-    }
+    const struct session *s = r->session;
+    const struct resumption *p = earlier_on_stream(r);
+    if (!is_regressed(r))
+        return;
+    struct finding *f = finding_add(run, s);
+    finding_on_resumption(run, f, r);
+    f->party = PARTY_CLIENT;
+    finding_message(run, f,
+                    "this reconnect carries the cursor %s, an earlier one of the same "
+                    "stream carried %s, which is newer",
+                    run_id(run, r->cursor), run_id(run, p->cursor));
+    finding_frame(run, f, s->exch[r->exch]->first, "GET with Last-Event-ID: %s",
+                  run_id(run, r->cursor));
+    finding_frame(run, f, s->exch[p->exch]->first, "earlier GET with Last-Event-ID: %s",
+                  run_id(run, p->cursor));
 }
 
-static void check_not_advanced(struct rule_run *run, const struct session *s)
+static void check_not_advanced(struct rule_run *run, const struct resumption *r)
 {
-    for (uint32_t i = 0; i < s->resumption_count; i++) {
-        const struct resumption *r = s->resumption[i];
-        const struct event *e = newest_read(r, false);
-        if (!e || newest_read(r, true) || is_frozen(r))
-            continue;
-        struct finding *f = finding_add(run, s);
-        finding_on_resumption(run, f, r);
-        f->party = PARTY_CLIENT;
-        f->event_id = e->id;
-        finding_message(
-            run, f,
-            "the last committed id is %s, of an event %s; the client sent the older %s: its "
-            "parser does not move the cursor on such events",
-            run_id(run, e->id), e->dispatched ? "with empty data" : "without data",
-            run_id(run, r->cursor));
-        lag_frames(run, f, r, e);
-    }
+    const struct session *s = r->session;
+    const struct event *e = newest_read(r, false);
+    if (!e || newest_read(r, true) || is_frozen(r))
+        return;
+    struct finding *f = finding_add(run, s);
+    finding_on_resumption(run, f, r);
+    f->party = PARTY_CLIENT;
+    f->event_id = e->id;
+    finding_message(
+        run, f,
+        "the last committed id is %s, of an event %s; the client sent the older %s: its "
+        "parser does not move the cursor on such events",
+        run_id(run, e->id), e->dispatched ? "with empty data" : "without data",
+        run_id(run, r->cursor));
+    lag_frames(run, f, r, e);
 }
 
 /* ---- cursor-ahead ---- */
@@ -383,61 +374,57 @@ static bool never_arrived(const struct session *s, const struct event *e)
     return false;
 }
 
-static void check_ahead(struct rule_run *run, const struct session *s)
+static void check_ahead(struct rule_run *run, const struct resumption *r)
 {
-    for (uint32_t i = 0; i < s->resumption_count; i++) {
-        const struct resumption *r = s->resumption[i];
-        const struct event *e = event_at(s, r->cursor_event);
-        uint32_t tail = e ? NONE : leg_by_tail_id(s, r->cursor);
-        bool after_close =
-            e && !event_delivered(s, e) &&
-            (s->leg[e->leg]->end == END_CLIENT_FIN || s->leg[e->leg]->end == END_CLIENT_RST) &&
-            e->at.time > s->leg[e->leg]->end_at.time;
-        bool unacked = e && !after_close && never_arrived(s, e);
-        if (!(r->ahead && tail != NONE) && !after_close && !unacked)
-            continue;
-        struct finding *f = finding_add(run, s);
-        finding_on_resumption(run, f, r);
-        f->party = PARTY_CLIENT;
-        finding_message(
-            run, f, "Last-Event-ID names %s, an event whose end never reached the client: %s",
-            run_id(run, r->cursor),
-            tail != NONE ? "its terminating blank line was not sent before the leg broke"
-            : unacked    ? "it was never acknowledged, though it was sent again"
-                         : "it was sent after the client had closed the leg");
-        finding_frame(run, f, s->exch[r->exch]->first, "GET with Last-Event-ID: %s",
-                      run_id(run, r->cursor));
-        if (tail != NONE)
-            finding_frame(run, f, s->leg[tail]->tail_at, "the leg ends inside this event");
-        else
-            finding_frame(run, f, e->at, "last byte of the event, %s",
-                          unacked ? "never acknowledged" : "after the client's close");
-    }
+    const struct session *s = r->session;
+    const struct event *e = event_at(s, r->cursor_event);
+    uint32_t tail = e ? NONE : leg_by_tail_id(s, r->cursor);
+    bool after_close =
+        e && !event_delivered(s, e) &&
+        (s->leg[e->leg]->end == END_CLIENT_FIN || s->leg[e->leg]->end == END_CLIENT_RST) &&
+        e->at.time > s->leg[e->leg]->end_at.time;
+    bool unacked = e && !after_close && never_arrived(s, e);
+    if (!(r->ahead && tail != NONE) && !after_close && !unacked)
+        return;
+    struct finding *f = finding_add(run, s);
+    finding_on_resumption(run, f, r);
+    f->party = PARTY_CLIENT;
+    finding_message(run, f,
+                    "Last-Event-ID names %s, an event whose end never reached the client: %s",
+                    run_id(run, r->cursor),
+                    tail != NONE ? "its terminating blank line was not sent before the leg broke"
+                    : unacked    ? "it was never acknowledged, though it was sent again"
+                                 : "it was sent after the client had closed the leg");
+    finding_frame(run, f, s->exch[r->exch]->first, "GET with Last-Event-ID: %s",
+                  run_id(run, r->cursor));
+    if (tail != NONE)
+        finding_frame(run, f, s->leg[tail]->tail_at, "the leg ends inside this event");
+    else
+        finding_frame(run, f, e->at, "last byte of the event, %s",
+                      unacked ? "never acknowledged" : "after the client's close");
 }
 
 /* ---- cursors that are not of this stream or session ---- */
 
-static void check_forged(struct rule_run *run, const struct session *s)
+static void check_forged(struct rule_run *run, const struct resumption *r)
 {
-    for (uint32_t i = 0; i < s->resumption_count; i++) {
-        const struct resumption *r = s->resumption[i];
-        if (r->faults & RF_FORGOTTEN)
-            undecidable_add(run, s, r->stream, "cursor %s: %s", run_id(run, r->cursor),
-                            s->forgotten ? "it may be one of the oldest ids, which are no longer "
-                                           "remembered (--max-ids)"
-                                         : "not every earlier leg of the session is wholly in the "
-                                           "evidence");
-        if (!(r->faults & RF_FORGED))
-            continue;
-        struct finding *f = finding_add(run, s);
-        finding_on_resumption(run, f, r);
-        f->party = PARTY_CLIENT;
-        finding_message(run, f,
-                        "Last-Event-ID is %s, an id that the server never sent to this session",
-                        run_id(run, r->cursor));
-        finding_frame(run, f, s->exch[r->exch]->first, "GET with Last-Event-ID: %s",
-                      run_id(run, r->cursor));
-    }
+    const struct session *s = r->session;
+
+    if (r->faults & RF_FORGOTTEN)
+        undecidable_add(run, s, r->stream, "cursor %s: %s", run_id(run, r->cursor),
+                        s->forgotten ? "it may be one of the oldest ids, which are no longer "
+                                       "remembered (--max-ids)"
+                                     : "not every earlier leg of the session is wholly in the "
+                                       "evidence");
+    if (!(r->faults & RF_FORGED))
+        return;
+    struct finding *f = finding_add(run, s);
+    finding_on_resumption(run, f, r);
+    f->party = PARTY_CLIENT;
+    finding_message(run, f, "Last-Event-ID is %s, an id that the server never sent to this session",
+                    run_id(run, r->cursor));
+    finding_frame(run, f, s->exch[r->exch]->first, "GET with Last-Event-ID: %s",
+                  run_id(run, r->cursor));
 }
 
 static bool is_predecessor(const struct session *s, const struct session *o)
@@ -469,22 +456,20 @@ static void foreign_owner_finding(struct rule_run *run, const struct resumption 
         finding_frame(run, f, e->at, "the event with this id, in session %s", o->name);
 }
 
-static void check_foreign_session(struct rule_run *run, const struct session *s)
+static void check_foreign_session(struct rule_run *run, const struct resumption *r)
 {
-    for (uint32_t i = 0; i < s->resumption_count; i++) {
-        const struct resumption *r = s->resumption[i];
-        if ((r->faults & RF_FOREIGN_CURSOR) && !is_predecessor(s, r->foreign_owner))
-            foreign_owner_finding(run, r);
-    }
+    const struct session *s = r->session;
+
+    if ((r->faults & RF_FOREIGN_CURSOR) && !is_predecessor(s, r->foreign_owner))
+        foreign_owner_finding(run, r);
 }
 
-static void check_after_change(struct rule_run *run, const struct session *s)
+static void check_after_change(struct rule_run *run, const struct resumption *r)
 {
-    for (uint32_t i = 0; i < s->resumption_count; i++) {
-        const struct resumption *r = s->resumption[i];
-        if ((r->faults & RF_FOREIGN_CURSOR) && is_predecessor(s, r->foreign_owner))
-            foreign_owner_finding(run, r);
-    }
+    const struct session *s = r->session;
+
+    if ((r->faults & RF_FOREIGN_CURSOR) && is_predecessor(s, r->foreign_owner))
+        foreign_owner_finding(run, r);
 }
 
 /* The streams that are broken at t and wait for a reconnect; one: it, more or none: NULL. */
@@ -515,56 +500,51 @@ static bool is_whole(const struct session *s, const struct stream *st, int64_t t
            s->leg[at]->end == END_COMPLETE && s->leg[at]->end_at.time < t;
 }
 
-static void check_foreign_stream(struct rule_run *run, const struct session *s)
+static void check_foreign_stream(struct rule_run *run, const struct resumption *r)
 {
-    for (uint32_t i = 0; i < s->resumption_count; i++) {
-        const struct resumption *r = s->resumption[i];
-        int64_t t = s->exch[r->exch]->first.time;
-        const struct stream *x = r->stream == NONE ? NULL : only_broken(s, t);
-        if (!x || x->index == r->stream || !is_whole(s, s->stream[r->stream], t) ||
-            resumed_after(s, x, t))
-            continue;
-        const struct event *e = committed_id(s, x, t);
-        struct finding *f = finding_add(run, s);
-        finding_on_resumption(run, f, r);
-        f->party = PARTY_CLIENT;
-        f->certainty = CERTAINTY_LIKELY;
-        finding_message(run, f,
-                        "the only stream that was broken is %s.%u (last id %s), but the cursor %s "
-                        "belongs to %s.%u, which was not",
-                        s->name, x->index + 1, run_id(run, e->id), run_id(run, r->cursor), s->name,
-                        r->stream + 1);
-        finding_frame(run, f, s->exch[r->exch]->first, "GET with Last-Event-ID: %s",
-                      run_id(run, r->cursor));
-        finding_frame(run, f, e->at, "the last id of the broken stream");
-    }
+    const struct session *s = r->session;
+    int64_t t = s->exch[r->exch]->first.time;
+    const struct stream *x = r->stream == NONE ? NULL : only_broken(s, t);
+    if (!x || x->index == r->stream || !is_whole(s, s->stream[r->stream], t) ||
+        resumed_after(s, x, t))
+        return;
+    const struct event *e = committed_id(s, x, t);
+    struct finding *f = finding_add(run, s);
+    finding_on_resumption(run, f, r);
+    f->party = PARTY_CLIENT;
+    f->certainty = CERTAINTY_LIKELY;
+    finding_message(run, f,
+                    "the only stream that was broken is %s.%u (last id %s), but the cursor %s "
+                    "belongs to %s.%u, which was not",
+                    s->name, x->index + 1, run_id(run, e->id), run_id(run, r->cursor), s->name,
+                    r->stream + 1);
+    finding_frame(run, f, s->exch[r->exch]->first, "GET with Last-Event-ID: %s",
+                  run_id(run, r->cursor));
+    finding_frame(run, f, e->at, "the last id of the broken stream");
 }
 
 /* Closing the old leg and opening the new one may cross by a moment. */
 #define LIVE_MARGIN NS_PER_SEC
-static void check_live(struct rule_run *run, const struct session *s)
+static void check_live(struct rule_run *run, const struct resumption *r)
 {
-    for (uint32_t i = 0; i < s->resumption_count; i++) {
-        const struct resumption *r = s->resumption[i];
-        const struct exch *x = s->exch[r->exch];
-        if (r->previous_leg == NONE || r->stream == NONE || (x->flags & RECF_HAR))
-            continue;
-        const struct leg *l = s->leg[r->previous_leg];
-        bool alive = l->last_byte.time > x->first.time + LIVE_MARGIN;
-        if (!leg_open_at(l, x->first.time + LIVE_MARGIN) || !alive)
-            continue;
-        struct finding *f = finding_add(run, s);
-        finding_on_resumption(run, f, r);
-        f->party = PARTY_CLIENT;
-        finding_message(
-            run, f,
-            "the stream of cursor %s still has an open leg, which goes on to carry bytes, "
-            "when this GET asks to resume it",
-            run_id(run, r->cursor));
-        finding_frame(run, f, x->first, "GET with Last-Event-ID: %s", run_id(run, r->cursor));
-        finding_frame(run, f, l->begin, "the leg that is still open began");
-        finding_frame(run, f, l->last_byte, "its last byte, later than the GET");
-    }
+    const struct session *s = r->session;
+    const struct exch *x = s->exch[r->exch];
+    if (r->previous_leg == NONE || r->stream == NONE || (x->flags & RECF_HAR))
+        return;
+    const struct leg *l = s->leg[r->previous_leg];
+    bool alive = l->last_byte.time > x->first.time + LIVE_MARGIN;
+    if (!leg_open_at(l, x->first.time + LIVE_MARGIN) || !alive)
+        return;
+    struct finding *f = finding_add(run, s);
+    finding_on_resumption(run, f, r);
+    f->party = PARTY_CLIENT;
+    finding_message(run, f,
+                    "the stream of cursor %s still has an open leg, which goes on to carry bytes, "
+                    "when this GET asks to resume it",
+                    run_id(run, r->cursor));
+    finding_frame(run, f, x->first, "GET with Last-Event-ID: %s", run_id(run, r->cursor));
+    finding_frame(run, f, l->begin, "the leg that is still open began");
+    finding_frame(run, f, l->last_byte, "its last byte, later than the GET");
 }
 
 /* ---- the header itself ---- */
@@ -586,27 +566,26 @@ static void check_on_post(struct rule_run *run, const struct session *s)
     }
 }
 
-static void check_not_reset(struct rule_run *run, const struct session *s)
+static void check_not_reset(struct rule_run *run, const struct resumption *r)
 {
-    for (uint32_t i = 0; i < s->resumption_count; i++) {
-        const struct resumption *r = s->resumption[i];
-        if (r->previous_leg == NONE || !s->leg[r->previous_leg]->id_reset)
-            continue;
-        const struct leg *l = s->leg[r->previous_leg];
-        struct finding *f = finding_add(run, s);
-        finding_on_resumption(run, f, r);
-        f->party = PARTY_CLIENT;
-        finding_message(run, f,
-                        "the server had reset the last event id (an empty id), yet the reconnect "
-                        "sends %s",
-                        run_id(run, r->cursor));
-        finding_frame(run, f, s->exch[r->exch]->first, "GET with Last-Event-ID: %s",
-                      run_id(run, r->cursor));
-        for (const struct event *e = leg_event_after(s, l, NONE); e;
-             e = leg_event_after(s, l, e->index)) {
-            if (e->has_id && e->id.len == 0)
-                finding_frame(run, f, e->at, "event with an empty id");
-        }
+    const struct session *s = r->session;
+
+    if (r->previous_leg == NONE || !s->leg[r->previous_leg]->id_reset)
+        return;
+    const struct leg *l = s->leg[r->previous_leg];
+    struct finding *f = finding_add(run, s);
+    finding_on_resumption(run, f, r);
+    f->party = PARTY_CLIENT;
+    finding_message(run, f,
+                    "the server had reset the last event id (an empty id), yet the reconnect "
+                    "sends %s",
+                    run_id(run, r->cursor));
+    finding_frame(run, f, s->exch[r->exch]->first, "GET with Last-Event-ID: %s",
+                  run_id(run, r->cursor));
+    for (const struct event *e = leg_event_after(s, l, NONE); e;
+         e = leg_event_after(s, l, e->index)) {
+        if (e->has_id && e->id.len == 0)
+            finding_frame(run, f, e->at, "event with an empty id");
     }
 }
 
@@ -753,7 +732,7 @@ static const struct rule rules[] = {
                      "lone CR for a line end (read in source); eventsource-parser 3.1.1 holds the "
                      "last event of a CR-only stream back (executed).",
         },
-        .check = check_behind,
+        .resumption = check_behind,
     },
     {
         .id = "cursor-ahead",
@@ -788,7 +767,7 @@ static const struct rule rules[] = {
             .known = "go-sdk 3d6450f and java-sdk 305e4cb (JDK client) take an unterminated last "
                      "block as an event (read in source).",
         },
-        .check = check_ahead,
+        .resumption = check_ahead,
     },
     {
         .id = "cursor-regressed",
@@ -819,7 +798,7 @@ static const struct rule rules[] = {
                       "restored from an old file, or for a retry that still holds the token of "
                       "its first attempt. Write it only forward.",
         },
-        .check = check_regressed,
+        .resumption = check_regressed,
     },
     {
         .id = "cursor-frozen",
@@ -849,7 +828,7 @@ static const struct rule rules[] = {
                       "next reconnect reads. Make reading a leg and opening the next one share "
                       "one cursor.",
         },
-        .check = check_frozen,
+        .resumption = check_frozen,
     },
     {
         .id = "cursor-forged",
@@ -884,7 +863,7 @@ static const struct rule rules[] = {
             .path = "A cache or balancer that answers with a stored stream can hand out ids of "
                     "other connections.",
         },
-        .check = check_forged,
+        .resumption = check_forged,
     },
     {
         .id = "cursor-foreign-stream",
@@ -916,7 +895,7 @@ static const struct rule rules[] = {
             .known = "swift-sdk 6132fd4: one last event id for the whole transport, written by "
                      "POST and GET streams (read in source).",
         },
-        .check = check_foreign_stream,
+        .resumption = check_foreign_stream,
     },
     {
         .id = "cursor-foreign-session",
@@ -948,7 +927,7 @@ static const struct rule rules[] = {
                       "when it is not there. If it was honoured, treat it as a leak of data: see "
                       "replay-foreign-session.",
         },
-        .check = check_foreign_session,
+        .resumption = check_foreign_session,
     },
     {
         .id = "cursor-after-session-change",
@@ -982,7 +961,7 @@ static const struct rule rules[] = {
             .server = "Refuse the cursor with 400 rather than reading it as a number of the new "
                       "session.",
         },
-        .check = check_after_change,
+        .resumption = check_after_change,
     },
     {
         .id = "cursor-on-live-stream",
@@ -1016,7 +995,7 @@ static const struct rule rules[] = {
             .path = "If the client had closed the old leg and the server never learned of it, a "
                     "proxy keeps it open: pass the close on.",
         },
-        .check = check_live,
+        .resumption = check_live,
     },
     {
         .id = "cursor-on-post",
@@ -1077,7 +1056,7 @@ static const struct rule rules[] = {
             .known = "typescript-sdk 3924de9, python-sdk 57394b0 and csharp-sdk 609499b keep the "
                      "last id that was not empty (read in source).",
         },
-        .check = check_not_reset,
+        .resumption = check_not_reset,
     },
     {
         .id = "cursor-not-advanced",
@@ -1111,7 +1090,7 @@ static const struct rule rules[] = {
                      "without data is never seen (executed). java-sdk 305e4cb: neither that nor "
                      "\"data:\" without a blank behind it (read in source).",
         },
-        .check = check_not_advanced,
+        .resumption = check_not_advanced,
     },
     {
         .id = "cursor-mangled",

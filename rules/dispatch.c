@@ -258,31 +258,29 @@ static void check_duplicated(struct rule_run *run, const struct session *s)
     free(t);
 }
 
-static void check_uncommitted(struct rule_run *run, const struct session *s)
+static void check_uncommitted(struct rule_run *run, const struct resumption *r)
 {
-    for (uint32_t i = 0; i < s->resumption_count; i++) {
-        const struct resumption *r = s->resumption[i];
-        const struct event *e = event_at(s, r->head_first);
-        if (!(r->faults & RF_UNCOMMITTED) || !e)
-            continue;
-        struct finding *f = finding_add(run, s);
-        finding_on_resumption(run, f, r);
-        f->event = e->index;
-        f->event_id = e->id;
-        f->party = PARTY_CLIENT;
-        if (s->log_from_map)
-            f->certainty = CERTAINTY_LIKELY;
-        finding_message(
-            run, f,
-            "event %s was processed and not committed when the client reconnected behind it: "
-            "whether its effect lasted is in doubt",
-            run_id(run, e->id));
-        finding_frame(run, f, s->exch[r->exch]->first, "GET with Last-Event-ID: %s",
-                      run_id(run, r->cursor));
-        finding_frame(run, f, e->at, "the event, first");
-        if (e->track != NONE)
-            show_log(run, f, &s->track[e->track]);
-    }
+    const struct session *s = r->session;
+    const struct event *e = event_at(s, r->head_first);
+    if (!(r->faults & RF_UNCOMMITTED) || !e)
+        return;
+    struct finding *f = finding_add(run, s);
+    finding_on_resumption(run, f, r);
+    f->event = e->index;
+    f->event_id = e->id;
+    f->party = PARTY_CLIENT;
+    if (s->log_from_map)
+        f->certainty = CERTAINTY_LIKELY;
+    finding_message(
+        run, f,
+        "event %s was processed and not committed when the client reconnected behind it: "
+        "whether its effect lasted is in doubt",
+        run_id(run, e->id));
+    finding_frame(run, f, s->exch[r->exch]->first, "GET with Last-Event-ID: %s",
+                  run_id(run, r->cursor));
+    finding_frame(run, f, e->at, "the event, first");
+    if (e->track != NONE)
+        show_log(run, f, &s->track[e->track]);
 }
 
 /* ---- missing and phantom ---- */
@@ -585,27 +583,25 @@ static bool stored_about_then(const struct session *s, const struct resumption *
     return false;
 }
 
-static void check_mismatch(struct rule_run *run, const struct session *s)
+static void check_mismatch(struct rule_run *run, const struct resumption *r)
 {
-    for (uint32_t i = 0; i < s->resumption_count; i++) {
-        const struct resumption *r = s->resumption[i];
-        struct brief b = { .ordinal = NONE };
-        if (r->stored_entry == NONE || s->log_from_map || slice_eq(r->stored_cursor, r->cursor) ||
-            r->mangled || stored_about_then(s, r) || s->epoch)
-            continue;
-        (void)event_brief(s, event_by_id(s, r->stored_cursor), &b);
-        if (r->cursor_ordinal != NONE && b.ordinal != NONE && b.ordinal > r->cursor_ordinal)
-            continue; /* cursor-behind, an error by the log, tells it */
-        struct finding *f = finding_add(run, s);
-        finding_on_resumption(run, f, r);
-        f->party = PARTY_CLIENT;
-        finding_message(run, f,
-                        "Last-Event-ID is %s, but the log says that %s was stored as the cursor",
-                        run_id(run, r->cursor), run_id(run, r->stored_cursor));
-        finding_frame(run, f, s->exch[r->exch]->first, "GET with Last-Event-ID: %s",
-                      run_id(run, r->cursor));
-        finding_log(run, f, r->stored_entry, "the last cursor stored before it");
-    }
+    const struct session *s = r->session;
+    struct brief b = { .ordinal = NONE };
+    if (r->stored_entry == NONE || s->log_from_map || slice_eq(r->stored_cursor, r->cursor) ||
+        r->mangled || stored_about_then(s, r) || s->epoch)
+        return;
+    (void)event_brief(s, event_by_id(s, r->stored_cursor), &b);
+    if (r->cursor_ordinal != NONE && b.ordinal != NONE && b.ordinal > r->cursor_ordinal)
+        return; /* cursor-behind, an error by the log, tells it */
+    struct finding *f = finding_add(run, s);
+    finding_on_resumption(run, f, r);
+    f->party = PARTY_CLIENT;
+    finding_message(run, f,
+                    "Last-Event-ID is %s, but the log says that %s was stored as the cursor",
+                    run_id(run, r->cursor), run_id(run, r->stored_cursor));
+    finding_frame(run, f, s->exch[r->exch]->first, "GET with Last-Event-ID: %s",
+                  run_id(run, r->cursor));
+    finding_log(run, f, r->stored_entry, "the last cursor stored before it");
 }
 
 static void check_synthetic(struct rule_run *run, const struct session *s)
@@ -772,7 +768,7 @@ static const struct rule rules[] = {
                       "it carries. For the future write effect, commit and cursor in one "
                       "transaction and log them with one txn.",
         },
-        .check = check_uncommitted,
+        .resumption = check_uncommitted,
     },
     {
         .id = "dispatch-missing",
@@ -932,7 +928,7 @@ static const struct rule rules[] = {
                       "store. Read the one for the reconnect from the store, or write the store "
                       "wherever the other moves; else the log proves nothing after a restart.",
         },
-        .check = check_mismatch,
+        .resumption = check_mismatch,
     },
     {
         .id = "dispatch-synthetic",

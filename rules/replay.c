@@ -59,43 +59,40 @@ static bool has(const struct resumption *r, unsigned fault)
 
 /* ---- the head ---- */
 
-static void check_below(struct rule_run *run, const struct session *s)
+static void check_below(struct rule_run *run, const struct resumption *r)
 {
-    for (uint32_t i = 0; i < s->resumption_count; i++) {
-        const struct resumption *r = s->resumption[i];
-        if (!has(r, RF_AT_OR_BELOW) || has(r, RF_IGNORED_CURSOR))
-            continue;
-        const struct event *e = event_at(s, r->first_fault_event);
-        struct finding *f = on(run, r, PARTY_SERVER);
-        f->certainty = r->content_unknown ? CERTAINTY_LIKELY : CERTAINTY_PROVEN;
-        if (e)
-            f->event_id = e->id;
-        finding_message(run, f, "the resumed leg sends %s again%s",
-                        has(r, RF_INCLUSIVE) ? "the cursor's own event"
-                                             : "events at or before the cursor",
-                        has(r, RF_INCLUSIVE) ? " (inclusive replay)" : "");
-        frame_request(run, f, r);
-        frame_event(run, f, s, r->first_fault_event, "sent again");
-        frame_event(run, f, s, r->cursor_event, "the cursor's event as it first came");
-    }
+    const struct session *s = r->session;
+
+    if (!has(r, RF_AT_OR_BELOW) || has(r, RF_IGNORED_CURSOR))
+        return;
+    const struct event *e = event_at(s, r->first_fault_event);
+    struct finding *f = on(run, r, PARTY_SERVER);
+    f->certainty = r->content_unknown ? CERTAINTY_LIKELY : CERTAINTY_PROVEN;
+    if (e)
+        f->event_id = e->id;
+    finding_message(run, f, "the resumed leg sends %s again%s",
+                    has(r, RF_INCLUSIVE) ? "the cursor's own event"
+                                         : "events at or before the cursor",
+                    has(r, RF_INCLUSIVE) ? " (inclusive replay)" : "");
+    frame_request(run, f, r);
+    frame_event(run, f, s, r->first_fault_event, "sent again");
+    frame_event(run, f, s, r->cursor_event, "the cursor's event as it first came");
 }
 
-static void check_ignored(struct rule_run *run, const struct session *s)
+static void check_ignored(struct rule_run *run, const struct resumption *r)
 {
-    for (uint32_t i = 0; i < s->resumption_count; i++) {
-        const struct resumption *r = s->resumption[i];
-        if (!has(r, RF_IGNORED_CURSOR))
-            continue;
-        struct finding *f = on(run, r, PARTY_SERVER);
-        finding_message(run, f,
-                        "the server answers the cursor %s %s, as if no cursor had been sent",
-                        run_id(run, r->cursor),
-                        r->as_fresh_stream ? "with the events of a listening stream"
-                                           : "with its history from the first event on");
-        frame_request(run, f, r);
-        frame_head(run, f, r);
-        frame_event(run, f, s, r->cursor_event, "the cursor's event as it first came");
-    }
+    const struct session *s = r->session;
+
+    if (!has(r, RF_IGNORED_CURSOR))
+        return;
+    struct finding *f = on(run, r, PARTY_SERVER);
+    finding_message(run, f, "the server answers the cursor %s %s, as if no cursor had been sent",
+                    run_id(run, r->cursor),
+                    r->as_fresh_stream ? "with the events of a listening stream"
+                                       : "with its history from the first event on");
+    frame_request(run, f, r);
+    frame_head(run, f, r);
+    frame_event(run, f, s, r->cursor_event, "the cursor's event as it first came");
 }
 
 /* Progress that went on evenly skips values across this very break. */
@@ -153,101 +150,91 @@ static void missing_text(struct rule_run *run, const struct resumption *r, struc
         open ? "; requests outstanding in that range: " : "", open ? open : "");
 }
 
-static void check_gap(struct rule_run *run, const struct session *s)
+static void check_gap(struct rule_run *run, const struct resumption *r)
 {
-    for (uint32_t i = 0; i < s->resumption_count; i++) {
-        const struct resumption *r = s->resumption[i];
-        if (!has(r, RF_GAP) || has(r, RF_SIGNALLED))
-            continue;
-        struct finding *f = on(run, r, PARTY_SERVER);
-        f->certainty =
-            r->missing_proven || progress_agrees(r) ? CERTAINTY_PROVEN : CERTAINTY_LIKELY;
-        f->missing = r->missing;
-        f->missing_count = r->missing_count;
-        f->has_missing = true;
-        missing_text(run, r, f);
-        frame_request(run, f, r);
-        frame_head(run, f, r);
-        frame_event(run, f, s, r->cursor_event, "the cursor's event");
-        for (uint32_t k = 0; k < r->missing_count && k < 4; k++)
-            frame_event(run, f, s, r->missing[k].event, "came before, and was left out");
-    }
+    const struct session *s = r->session;
+
+    if (!has(r, RF_GAP) || has(r, RF_SIGNALLED))
+        return;
+    struct finding *f = on(run, r, PARTY_SERVER);
+    f->certainty = r->missing_proven || progress_agrees(r) ? CERTAINTY_PROVEN : CERTAINTY_LIKELY;
+    f->missing = r->missing;
+    f->missing_count = r->missing_count;
+    f->has_missing = true;
+    missing_text(run, r, f);
+    frame_request(run, f, r);
+    frame_head(run, f, r);
+    frame_event(run, f, s, r->cursor_event, "the cursor's event");
+    for (uint32_t k = 0; k < r->missing_count && k < 4; k++)
+        frame_event(run, f, s, r->missing[k].event, "came before, and was left out");
 }
 
-static void check_signalled(struct rule_run *run, const struct session *s)
+static void check_signalled(struct rule_run *run, const struct resumption *r)
 {
-    for (uint32_t i = 0; i < s->resumption_count; i++) {
-        const struct resumption *r = s->resumption[i];
-        if (!has(r, RF_SIGNALLED))
-            continue;
-        const struct exch *x = s->exch[r->exch];
-        const char *open = outstanding_text(run, r);
-        struct finding *f = on(run, r, PARTY_SERVER);
-        if (r->signal_event == NONE)
-            finding_message(run, f,
-                            "the server refused the cursor %s with status %d and said so%s%s",
-                            run_id(run, r->cursor), x->status,
-                            open ? "; the client must fail the requests " : "", open ? open : "");
-        else
-            finding_message(run, f,
-                            "the server said in the stream that events after %s are gone%s%s",
-                            run_id(run, r->cursor),
-                            open ? "; the client must fail the requests " : "", open ? open : "");
-        frame_request(run, f, r);
-        finding_frame(run, f, x->response, "the answer: status %d", x->status);
-        frame_event(run, f, s, r->signal_event, "the event that says so");
-    }
+    const struct session *s = r->session;
+
+    if (!has(r, RF_SIGNALLED))
+        return;
+    const struct exch *x = s->exch[r->exch];
+    const char *open = outstanding_text(run, r);
+    struct finding *f = on(run, r, PARTY_SERVER);
+    if (r->signal_event == NONE)
+        finding_message(run, f, "the server refused the cursor %s with status %d and said so%s%s",
+                        run_id(run, r->cursor), x->status,
+                        open ? "; the client must fail the requests " : "", open ? open : "");
+    else
+        finding_message(run, f, "the server said in the stream that events after %s are gone%s%s",
+                        run_id(run, r->cursor), open ? "; the client must fail the requests " : "",
+                        open ? open : "");
+    frame_request(run, f, r);
+    finding_frame(run, f, x->response, "the answer: status %d", x->status);
+    frame_event(run, f, s, r->signal_event, "the event that says so");
 }
 
 /* ---- nothing came ---- */
 
-static void check_empty(struct rule_run *run, const struct session *s)
+static void check_empty(struct rule_run *run, const struct resumption *r)
 {
-    for (uint32_t i = 0; i < s->resumption_count; i++) {
-        const struct resumption *r = s->resumption[i];
-        if (!has(r, RF_EMPTY))
-            continue;
-        const struct exch *x = s->exch[r->exch];
-        if (x->end_kind == END_FIN || x->end_kind == END_RST)
-            continue; /* cut before it could say anything */
-        const char *open = outstanding_text(run, r);
-        struct finding *f = on(run, r, PARTY_SERVER);
-        f->severity = open ? SEV_ERROR : SEV_INFO;
-        f->subject = open ? NULL : "empty";
-        finding_message(run, f,
-                        "the reconnect was answered 200, and its leg ended (%s) without any event: "
-                        "continuity cannot be proven%s%s",
-                        end_kind_text(x->end_kind), open ? "; still outstanding: " : "",
-                        open ? open : "");
-        frame_request(run, f, r);
-        finding_frame(run, f, x->response, "the answer: status %d", x->status);
-        finding_frame(run, f, x->end, "the end of the leg");
-    }
+    const struct session *s = r->session;
+
+    if (!has(r, RF_EMPTY))
+        return;
+    const struct exch *x = s->exch[r->exch];
+    if (x->end_kind == END_FIN || x->end_kind == END_RST)
+        return; /* cut before it could say anything */
+    const char *open = outstanding_text(run, r);
+    struct finding *f = on(run, r, PARTY_SERVER);
+    f->severity = open ? SEV_ERROR : SEV_INFO;
+    f->subject = open ? NULL : "empty";
+    finding_message(run, f,
+                    "the reconnect was answered 200, and its leg ended (%s) without any event: "
+                    "continuity cannot be proven%s%s",
+                    end_kind_text(x->end_kind), open ? "; still outstanding: " : "",
+                    open ? open : "");
+    frame_request(run, f, r);
+    finding_frame(run, f, x->response, "the answer: status %d", x->status);
+    finding_frame(run, f, x->end, "the end of the leg");
 }
 
 /* A replay takes a moment to begin: what the recording does not cover is not held against it. */
 #define STALLED_TIME (5 * NS_PER_SEC)
-static void check_stalled(struct rule_run *run, const struct session *s)
+static void check_stalled(struct rule_run *run, const struct resumption *r)
 {
-    for (uint32_t i = 0; i < s->resumption_count; i++) {
-        const struct resumption *r = s->resumption[i];
-        const struct leg *l = r->leg == NONE ? NULL : s->leg[r->leg];
-        if (!has(r, RF_STALLED) || s->truncated ||
-            run->model->end.time - l->begin.time < STALLED_TIME)
-            continue;
-        const char *open = outstanding_text(run, r);
-        struct finding *f = on(run, r, PARTY_SERVER);
-        f->certainty = CERTAINTY_LIKELY;
-        finding_message(run, f,
-                        "the reconnect was answered 200 and stays open with %s, no event, %s%s",
-                        l->comments ? "keep-alives only" : "no byte at all",
-                        open ? "while these requests are outstanding: "
-                             : "though newer events than the cursor are known",
-                        open ? open : "");
-        frame_request(run, f, r);
-        finding_frame(run, f, l->begin, "the answer: status %d", s->exch[r->exch]->status);
-        finding_frame(run, f, l->last_byte, "the last byte of the leg");
-    }
+    const struct session *s = r->session;
+    const struct leg *l = r->leg == NONE ? NULL : s->leg[r->leg];
+    if (!has(r, RF_STALLED) || s->truncated || run->model->end.time - l->begin.time < STALLED_TIME)
+        return;
+    const char *open = outstanding_text(run, r);
+    struct finding *f = on(run, r, PARTY_SERVER);
+    f->certainty = CERTAINTY_LIKELY;
+    finding_message(run, f, "the reconnect was answered 200 and stays open with %s, no event, %s%s",
+                    l->comments ? "keep-alives only" : "no byte at all",
+                    open ? "while these requests are outstanding: "
+                         : "though newer events than the cursor are known",
+                    open ? open : "");
+    frame_request(run, f, r);
+    finding_frame(run, f, l->begin, "the answer: status %d", s->exch[r->exch]->status);
+    finding_frame(run, f, l->last_byte, "the last byte of the leg");
 }
 
 /* ---- not of this stream ---- */
@@ -336,67 +323,63 @@ static bool effect_overtook(const struct resumption *r)
     return false;
 }
 
-static void check_reordered(struct rule_run *run, const struct session *s)
+static void check_reordered(struct rule_run *run, const struct resumption *r)
 {
-    for (uint32_t i = 0; i < s->resumption_count; i++) {
-        const struct resumption *r = s->resumption[i];
-        if (!has(r, RF_REORDERED))
-            continue;
-        struct finding *f = on(run, r, PARTY_SERVER);
-        const struct event *e = event_at(s, r->first_fault_event);
-        if (effect_overtook(r))
-            f->severity = SEV_ERROR;
-        if (e)
-            f->event_id = e->id;
-        finding_message(
-            run, f,
-            "redelivered events come in another order than they first did, or than their "
-            "ids say: %s is the first out of its place",
-            e ? run_id(run, e->id) : "an event");
-        frame_request(run, f, r);
-        frame_event(run, f, s, r->first_fault_event, "out of its place");
-        if (e && e->first != e->index)
-            frame_event(run, f, s, e->first, "as it first came");
-    }
+    const struct session *s = r->session;
+
+    if (!has(r, RF_REORDERED))
+        return;
+    struct finding *f = on(run, r, PARTY_SERVER);
+    const struct event *e = event_at(s, r->first_fault_event);
+    if (effect_overtook(r))
+        f->severity = SEV_ERROR;
+    if (e)
+        f->event_id = e->id;
+    finding_message(run, f,
+                    "redelivered events come in another order than they first did, or than their "
+                    "ids say: %s is the first out of its place",
+                    e ? run_id(run, e->id) : "an event");
+    frame_request(run, f, r);
+    frame_event(run, f, s, r->first_fault_event, "out of its place");
+    if (e && e->first != e->index)
+        frame_event(run, f, s, e->first, "as it first came");
 }
 
-static void check_interleaved(struct rule_run *run, const struct session *s)
+static void check_interleaved(struct rule_run *run, const struct resumption *r)
 {
-    for (uint32_t i = 0; i < s->resumption_count; i++) {
-        const struct resumption *r = s->resumption[i];
-        if (!has(r, RF_LIVE_INTERLEAVED))
-            continue;
-        struct finding *f = on(run, r, PARTY_SERVER);
-        const struct event *e = event_at(s, r->first_fault_event);
-        if (e)
-            f->event_id = e->id;
-        finding_message(run, f, "a live event came before the replay had ended: %s follows it",
-                        e ? run_id(run, e->id) : "an older event");
-        frame_request(run, f, r);
-        frame_event(run, f, s, r->first_fault_event, "replayed after a live event");
-    }
+    const struct session *s = r->session;
+
+    if (!has(r, RF_LIVE_INTERLEAVED))
+        return;
+    struct finding *f = on(run, r, PARTY_SERVER);
+    const struct event *e = event_at(s, r->first_fault_event);
+    if (e)
+        f->event_id = e->id;
+    finding_message(run, f, "a live event came before the replay had ended: %s follows it",
+                    e ? run_id(run, e->id) : "an older event");
+    frame_request(run, f, r);
+    frame_event(run, f, s, r->first_fault_event, "replayed after a live event");
 }
 
-static void check_changed(struct rule_run *run, const struct session *s)
+static void check_changed(struct rule_run *run, const struct resumption *r)
 {
-    for (uint32_t i = 0; i < s->resumption_count; i++) {
-        const struct resumption *r = s->resumption[i];
-        if (!has(r, RF_PAYLOAD_CHANGED))
+    const struct session *s = r->session;
+
+    if (!has(r, RF_PAYLOAD_CHANGED))
+        return;
+    const struct leg *l = s->leg[r->leg];
+    for (const struct event *e = leg_event_after(s, l, NONE); e;
+         e = leg_event_after(s, l, e->index)) {
+        if (e->same_id == NONE || e->first != e->index)
             continue;
-        const struct leg *l = s->leg[r->leg];
-        for (const struct event *e = leg_event_after(s, l, NONE); e;
-             e = leg_event_after(s, l, e->index)) {
-            if (e->same_id == NONE || e->first != e->index)
-                continue;
-            struct finding *f = on(run, r, PARTY_SERVER);
-            f->event = e->index;
-            f->event_id = e->id;
-            finding_message(run, f, "event %s came again with other content under the same id",
-                            run_id(run, e->id));
-            frame_request(run, f, r);
-            frame_event(run, f, s, e->index, "on the resumed leg");
-            frame_event(run, f, s, e->same_id, "as it first came");
-        }
+        struct finding *f = on(run, r, PARTY_SERVER);
+        f->event = e->index;
+        f->event_id = e->id;
+        finding_message(run, f, "event %s came again with other content under the same id",
+                        run_id(run, e->id));
+        frame_request(run, f, r);
+        frame_event(run, f, s, e->index, "on the resumed leg");
+        frame_event(run, f, s, e->same_id, "as it first came");
     }
 }
 
@@ -422,18 +405,17 @@ static void new_id_finding(struct rule_run *run, const struct resumption *r, con
     frame_event(run, f, s, o->index, "the same message before");
 }
 
-static void check_new_id(struct rule_run *run, const struct session *s)
+static void check_new_id(struct rule_run *run, const struct resumption *r)
 {
-    for (uint32_t i = 0; i < s->resumption_count; i++) {
-        const struct resumption *r = s->resumption[i];
-        if (!has(r, RF_NEW_ID))
-            continue;
-        const struct leg *l = s->leg[r->leg];
-        for (const struct event *e = leg_event_after(s, l, NONE); e;
-             e = leg_event_after(s, l, e->index)) {
-            if (e->new_id_of != NONE && event_renamed(s, e))
-                new_id_finding(run, r, e);
-        }
+    const struct session *s = r->session;
+
+    if (!has(r, RF_NEW_ID))
+        return;
+    const struct leg *l = s->leg[r->leg];
+    for (const struct event *e = leg_event_after(s, l, NONE); e;
+         e = leg_event_after(s, l, e->index)) {
+        if (e->new_id_of != NONE && event_renamed(s, e))
+            new_id_finding(run, r, e);
     }
 }
 
@@ -450,31 +432,29 @@ static bool never_answered(const struct resumption *r)
     return false;
 }
 
-static void check_refused(struct rule_run *run, const struct session *s)
+static void check_refused(struct rule_run *run, const struct resumption *r)
 {
-    for (uint32_t i = 0; i < s->resumption_count; i++) {
-        const struct resumption *r = s->resumption[i];
-        const struct exch *x = s->exch[r->exch];
-        if (!has(r, RF_REFUSED) || x->status == 404)
-            continue;
-        const char *open = outstanding_text(run, r);
-        struct finding *f = on(run, r, PARTY_SERVER);
-        if (never_answered(r))
-            f->severity = SEV_ERROR;
-        if (x->status >= 200 && x->status < 300)
-            finding_message(
-                run, f, "the reconnect was answered %d with no event stream (%s)%s%s", x->status,
-                x->content_type.len ? (const char *)x->content_type.ptr : "no content type",
-                open ? "; outstanding: " : "", open ? open : "");
-        else
-            finding_message(
-                run, f,
-                "the reconnect was refused with status %d, which says neither that the cursor "
-                "is gone nor that the session is%s%s",
-                x->status, open ? "; outstanding: " : "", open ? open : "");
-        frame_request(run, f, r);
-        finding_frame(run, f, x->response, "the answer: status %d", x->status);
-    }
+    const struct session *s = r->session;
+    const struct exch *x = s->exch[r->exch];
+    if (!has(r, RF_REFUSED) || x->status == 404)
+        return;
+    const char *open = outstanding_text(run, r);
+    struct finding *f = on(run, r, PARTY_SERVER);
+    if (never_answered(r))
+        f->severity = SEV_ERROR;
+    if (x->status >= 200 && x->status < 300)
+        finding_message(run, f, "the reconnect was answered %d with no event stream (%s)%s%s",
+                        x->status,
+                        x->content_type.len ? (const char *)x->content_type.ptr : "no content type",
+                        open ? "; outstanding: " : "", open ? open : "");
+    else
+        finding_message(
+            run, f,
+            "the reconnect was refused with status %d, which says neither that the cursor "
+            "is gone nor that the session is%s%s",
+            x->status, open ? "; outstanding: " : "", open ? open : "");
+    frame_request(run, f, r);
+    finding_frame(run, f, x->response, "the answer: status %d", x->status);
 }
 
 static const struct exch *accepted_after(const struct session *s, int64_t t)
@@ -487,24 +467,21 @@ static const struct exch *accepted_after(const struct session *s, int64_t t)
     return NULL;
 }
 
-static void check_refused_404(struct rule_run *run, const struct session *s)
+static void check_refused_404(struct rule_run *run, const struct resumption *r)
 {
-    for (uint32_t i = 0; i < s->resumption_count; i++) {
-        const struct resumption *r = s->resumption[i];
-        const struct exch *x = s->exch[r->exch];
-        const struct exch *later = accepted_after(s, x->first.time);
-        if (x->status != 404 || !later || x->session_id.len == 0)
-            continue;
-        struct finding *f = on(run, r, PARTY_SERVER);
-        finding_message(
-            run, f,
-            "the reconnect was answered 404, which tells the client that its session is gone; "
-            "the same session id is accepted later");
-        frame_request(run, f, r);
-        finding_frame(run, f, x->response, "the answer: status 404");
-        finding_frame(run, f, later->response, "the session id is accepted: status %d",
-                      later->status);
-    }
+    const struct session *s = r->session;
+    const struct exch *x = s->exch[r->exch];
+    const struct exch *later = accepted_after(s, x->first.time);
+    if (x->status != 404 || !later || x->session_id.len == 0)
+        return;
+    struct finding *f = on(run, r, PARTY_SERVER);
+    finding_message(
+        run, f,
+        "the reconnect was answered 404, which tells the client that its session is gone; "
+        "the same session id is accepted later");
+    frame_request(run, f, r);
+    finding_frame(run, f, x->response, "the answer: status 404");
+    finding_frame(run, f, later->response, "the session id is accepted: status %d", later->status);
 }
 
 /* ---- the client's side ---- */
@@ -712,41 +689,37 @@ static bool went_on_unsafely(const struct resumption *r)
     return !has(r, RF_SIGNALLED) || r->cursor_repeated;
 }
 
-static void check_unsafe(struct rule_run *run, const struct session *s)
+static void check_unsafe(struct rule_run *run, const struct resumption *r)
 {
-    for (uint32_t i = 0; i < s->resumption_count; i++) {
-        const struct resumption *r = s->resumption[i];
-        if (!went_on_unsafely(r))
-            continue;
-        struct finding *f = on(run, r, PARTY_CLIENT);
-        if (r->did_entry == NONE && !has(r, RF_GAP | RF_AT_OR_BELOW | RF_FOREIGN_STREAM))
-            f->certainty = CERTAINTY_LIKELY;
-        finding_message(run, f, "the client went on after a resumption that should have failed: %s",
-                        r->explanation);
-        finding_frame(run, f, r->should_fail_at, "here the session should have been failed");
-        frame_request(run, f, r);
-        finding_frame(run, f, r->did_at, "the client went on");
-        if (r->did_entry != NONE)
-            finding_log(run, f, r->did_entry, "a message of this leg is processed");
-    }
+    if (!went_on_unsafely(r))
+        return;
+    struct finding *f = on(run, r, PARTY_CLIENT);
+    if (r->did_entry == NONE && !has(r, RF_GAP | RF_AT_OR_BELOW | RF_FOREIGN_STREAM))
+        f->certainty = CERTAINTY_LIKELY;
+    finding_message(run, f, "the client went on after a resumption that should have failed: %s",
+                    r->explanation);
+    finding_frame(run, f, r->should_fail_at, "here the session should have been failed");
+    frame_request(run, f, r);
+    finding_frame(run, f, r->did_at, "the client went on");
+    if (r->did_entry != NONE)
+        finding_log(run, f, r->did_entry, "a message of this leg is processed");
 }
 
-static void check_unproven(struct rule_run *run, const struct session *s)
+static void check_unproven(struct rule_run *run, const struct resumption *r)
 {
-    for (uint32_t i = 0; i < s->resumption_count; i++) {
-        const struct resumption *r = s->resumption[i];
-        if (!has(r, RF_UNPROVEN))
-            continue;
-        struct finding *f = on(run, r, PARTY_CLIENT);
-        f->severity = run->model->opt.strict ? SEV_WARNING : SEV_INFO;
-        finding_message(run, f, "nothing proves that the client can take a message twice here: %s",
-                        s->has_log
-                            ? "its log shows neither cursor and effect in one transaction nor "
-                              "idempotent handlers"
-                            : "there is no dispatch log, and no handler is known to be idempotent");
-        frame_request(run, f, r);
-        frame_head(run, f, r);
-    }
+    const struct session *s = r->session;
+
+    if (!has(r, RF_UNPROVEN))
+        return;
+    struct finding *f = on(run, r, PARTY_CLIENT);
+    f->severity = run->model->opt.strict ? SEV_WARNING : SEV_INFO;
+    finding_message(run, f, "nothing proves that the client can take a message twice here: %s",
+                    s->has_log
+                        ? "its log shows neither cursor and effect in one transaction nor "
+                          "idempotent handlers"
+                        : "there is no dispatch log, and no handler is known to be idempotent");
+    frame_request(run, f, r);
+    frame_head(run, f, r);
 }
 
 static const struct rule rules[] = {
@@ -786,7 +759,7 @@ static const struct rule rules[] = {
             .known = "rust-sdk (rmcp) 4a738b9: its session cache starts at the event of the "
                      "cursor (read in source).",
         },
-        .check = check_below,
+        .resumption = check_below,
     },
     {
         .id = "replay-gap",
@@ -827,7 +800,7 @@ static const struct rule rules[] = {
             .known = "rust-sdk (rmcp) 4a738b9: keeps 16 events and begins at the oldest one kept. "
                      "mcp-lite 0.10.0: likewise for evicted events (both read in source).",
         },
-        .check = check_gap,
+        .resumption = check_gap,
     },
     {
         .id = "replay-gap-signalled",
@@ -862,7 +835,7 @@ static const struct rule rules[] = {
                      "streams up), go-sdk, csharp-sdk, swift-sdk, mcp-go; mcp_dart refuses more "
                      "than 1000 events with 413 (read in source).",
         },
-        .check = check_signalled,
+        .resumption = check_signalled,
     },
     {
         .id = "replay-empty",
@@ -904,7 +877,7 @@ static const struct rule rules[] = {
                      "an unknown id. kotlin-sdk a06d699: decides on 400 or 409 after the 200 is "
                      "out (all read in source).",
         },
-        .check = check_empty,
+        .resumption = check_empty,
     },
     {
         .id = "replay-stalled",
@@ -944,7 +917,7 @@ static const struct rule rules[] = {
                      "(executed). java-sdk 305e4cb, @hono/mcp 0.3.2, mcp-lite 0.10.0 and "
                      "Cloudflare agents a0e134b: for unknown ids (read in source).",
         },
-        .check = check_stalled,
+        .resumption = check_stalled,
     },
     {
         .id = "replay-foreign-stream",
@@ -1046,7 +1019,7 @@ static const struct rule rules[] = {
             .known = "typescript-sdk 1.32.2 and v2, example InMemoryEventStore: sorts ids as "
                      "text, out of order in 40 of 40 runs (executed).",
         },
-        .check = check_reordered,
+        .resumption = check_reordered,
     },
     {
         .id = "replay-live-interleaved",
@@ -1076,7 +1049,7 @@ static const struct rule rules[] = {
             .server = "Take the lock of the stream for replay and for live events alike, or queue "
                       "live events until the replay is written.",
         },
-        .check = check_interleaved,
+        .resumption = check_interleaved,
     },
     {
         .id = "replay-payload-changed",
@@ -1106,7 +1079,7 @@ static const struct rule rules[] = {
                       "again.",
             .path = "A gateway that rewrites bodies must do so in the same way each time.",
         },
-        .check = check_changed,
+        .resumption = check_changed,
     },
     {
         .id = "replay-new-id",
@@ -1135,7 +1108,7 @@ static const struct rule rules[] = {
                       "the event id; a set of event ids does not catch this.",
             .server = "Store the id with the event, and write that id again on replay.",
         },
-        .check = check_new_id,
+        .resumption = check_new_id,
     },
     {
         .id = "replay-refused",
@@ -1174,7 +1147,7 @@ static const struct rule rules[] = {
                      "0.10.0: 409 while the old connection is held; mcp-lite: 500 for a malformed "
                      "id (read in source).",
         },
-        .check = check_refused,
+        .resumption = check_refused,
     },
     {
         .id = "replay-refused-404-live-session",
@@ -1206,7 +1179,7 @@ static const struct rule rules[] = {
                     "session-flapping.",
             .known = "mcp_dart a2820b4: 404 \"Event ID not found\" (read in source).",
         },
-        .check = check_refused_404,
+        .resumption = check_refused_404,
     },
     {
         .id = "replay-ignored-cursor",
@@ -1239,7 +1212,7 @@ static const struct rule rules[] = {
                      "agents a0e134b: an id without a colon opens a new listening stream (both "
                      "read in source).",
         },
-        .check = check_ignored,
+        .resumption = check_ignored,
     },
     {
         .id = "resume-loop",
@@ -1386,7 +1359,7 @@ static const struct rule rules[] = {
             .server = "Repair the fault that the verdict names (see the other findings of this "
                       "resumption).",
         },
-        .check = check_unsafe,
+        .resumption = check_unsafe,
     },
     {
         .id = "resume-unproven",
@@ -1417,7 +1390,7 @@ static const struct rule rules[] = {
                       "txn.",
             .server = "Annotate tools with idempotentHint or readOnlyHint where it is true.",
         },
-        .check = check_unproven,
+        .resumption = check_unproven,
     },
 };
 

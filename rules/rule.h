@@ -128,8 +128,10 @@ struct rule {
     const char *advice;  /* what to do, one or two sentences */
     const char *source;  /* document, revision, section; or the reasoning */
     struct explanation explain;
-    void (*check)(struct rule_run *run, const struct session *s); /* NULL: `whole` alone */
-    void (*whole)(struct rule_run *run, const struct model *m);   /* over the recording */
+    /* At least one of these: once a session, once a resumption of it, once a recording. */
+    void (*check)(struct rule_run *run, const struct session *s);
+    void (*resumption)(struct rule_run *run, const struct resumption *r);
+    void (*whole)(struct rule_run *run, const struct model *m);
 };
 
 struct rule_family {

@@ -8,10 +8,14 @@ static void run_rule(struct rule_run *run)
     const struct rule *r = run->rule;
     const struct model *m = run->model;
 
-    for (uint32_t i = 0; r->check && i < m->session_count; i++) {
-        if ((r->needs & NEED_D) && !m->session[i]->has_log)
+    for (uint32_t i = 0; i < m->session_count; i++) {
+        const struct session *s = m->session[i];
+        if ((r->needs & NEED_D) && !s->has_log)
             continue;
-        r->check(run, m->session[i]);
+        if (r->check)
+            r->check(run, s);
+        for (uint32_t k = 0; r->resumption && k < s->resumption_count; k++)
+            r->resumption(run, s->resumption[k]);
     }
     if (r->whole)
         r->whole(run, m);
