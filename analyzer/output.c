@@ -1,7 +1,7 @@
 /* output.c - see output.h. */
 #include "output.h"
 
-#include "base.h"
+#include "plain.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,20 +10,22 @@
 
 static void say(FILE *err, const char *path, const char *what, int number)
 {
+    AUTO(arena_freep) struct arena *a = arena_new();
     char text[100];
 
-    fprintf(err, "sseaudit: %s: %s: %s\n", path, what, strerror_r(number, text, sizeof(text)));
+    fprintf(err, "sseaudit: %s: %s: %s\n", plain_text(a, slice_str(path), PLAIN_WHOLE), what,
+            strerror_r(number, text, sizeof(text)));
 }
 
 static FILE *open_temporary(struct output *out)
 {
-    size_t len = strlen(out->path) + sizeof(".XXXXXX");
+    size_t len = strlen(out->place) + sizeof(".XXXXXX");
     mode_t mask = umask(077);
     FILE *to = NULL;
     int fd;
 
     out->temporary = mem_alloc(len);
-    snprintf(out->temporary, len, "%s.XXXXXX", out->path);
+    snprintf(out->temporary, len, "%s.XXXXXX", out->place);
     fd = mkstemp(out->temporary);
     umask(mask);
     if (fd >= 0 && (fchmod(fd, 0666 & ~mask) != 0 || !(to = fdopen(fd, "w")))) {
@@ -33,17 +35,40 @@ static FILE *open_temporary(struct output *out)
     return to;
 }
 
+/* A device or a pipe is written to; a file renamed into its place would replace it. */
+static FILE *open_file(struct output *out)
+{
+    struct stat st;
+
+    if (stat(out->path, &st) == 0 && !S_ISREG(st.st_mode))
+        return fopen(out->path, "we"); /* refuses a folder */
+    if (out->path[0] == '\0') {
+        errno = ENOENT;
+        return NULL;
+    }
+    out->place = realpath(out->path, NULL); /* a symbolic link stays one */
+    if (!out->place)
+        out->place = strdup(out->path);
+    return out->place ? open_temporary(out) : NULL;
+}
+
+static void output_free(struct output *out)
+{
+    free(out->place);
+    free(out->temporary);
+    free(out);
+}
+
 struct output *output_open(const char *path, FILE *err)
 {
     struct output *out = mem_alloc(sizeof(*out));
 
-    out->path = path;
-    out->to = path ? open_temporary(out) : stdout;
+    out->path = path && strcmp(path, "-") != 0 ? path : NULL;
+    out->to = out->path ? open_file(out) : stdout;
     if (out->to)
         return out;
     say(err, path, "the report cannot be written", errno);
-    free(out->temporary);
-    free(out);
+    output_free(out);
     return NULL;
 }
 
@@ -64,24 +89,24 @@ bool output_close(struct output *out, FILE *err)
             failed = errno;
         if (fclose(out->to) != 0 && failed == 0)
             failed = errno;
-        if (failed == 0 && rename(out->temporary, out->path) != 0)
+    }
+    if (out->temporary) {
+        if (failed == 0 && rename(out->temporary, out->place) != 0)
             failed = errno;
         if (failed != 0)
             unlink(out->temporary);
     }
     if (failed != 0)
         say(err, out->path ? out->path : "standard output", "the report cannot be written", failed);
-    free(out->temporary);
-    free(out);
+    output_free(out);
     return failed == 0;
 }
 
 void output_drop(struct output *out)
 {
-    if (out->path) {
+    if (out->path)
         fclose(out->to);
+    if (out->temporary)
         unlink(out->temporary);
-    }
-    free(out->temporary);
-    free(out);
+    output_free(out);
 }

@@ -1,7 +1,9 @@
 /*
- * output.h - where a report goes: standard output, or a file that appears only when it is whole.
+ * output.h - where a report goes: standard output, a device or pipe, or a file that appears only
+ * when it is whole.
  *
- *     out = output_open(path, err);         path NULL: standard output; NULL: one line on err
+ *     out = output_open(path, err);         path NULL or "-": standard output; NULL: one line on
+ * err
  *     ... write to out->to ...
  *     ok = output_close(out, err);          renames; false: it could not be written
  */
@@ -14,6 +16,7 @@
 struct output {
     FILE *to;
     const char *path; /* NULL: standard output */
+    char *place;      /* the file that is to be replaced, links resolved; NULL: written directly */
     char *temporary;
 };
 

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 #include <dirent.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -248,6 +249,54 @@ static void test_output_fails(void **state)
     assert_non_null(strstr(s->err, "the report cannot be written"));
 }
 
+/* What is no file stays what it is, and a folder is refused before any work is done. */
+static void test_output_elsewhere(void **state)
+{
+    struct scratch *s = *state;
+    struct output *out;
+    struct stat st;
+    char text[8] = "";
+    size_t len;
+    FILE *err = open_memstream(&s->err, &len);
+
+    assert_null(output_open(s->dir, err));
+    assert_null(output_open("", err));
+    fclose(err);
+
+    assert_int_equal(mkfifo(in_dir(s, "pipe"), 0600), 0);
+    int reader = open(s->path, O_RDONLY | O_NONBLOCK);
+    out = output_open(s->path, stderr);
+    assert_non_null(out);
+    fputs("all", out->to);
+    assert_true(output_close(out, stderr));
+    assert_int_equal(read(reader, text, sizeof(text) - 1), 3);
+    close(reader);
+    assert_string_equal(text, "all");
+    assert_int_equal(lstat(s->path, &st), 0);
+    assert_true(S_ISFIFO(st.st_mode));
+    assert_int_equal(files_in(s), 1);
+}
+
+static void test_output_through_link(void **state)
+{
+    struct scratch *s = *state;
+    struct output *out;
+    struct stat st;
+    char *text;
+
+    write_file(s, "real", "old", 3);
+    assert_int_equal(symlink("real", in_dir(s, "link")), 0);
+    out = output_open(s->path, stderr);
+    assert_non_null(out);
+    fputs("new", out->to);
+    assert_true(output_close(out, stderr));
+    assert_int_equal(lstat(in_dir(s, "link"), &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    text = read_file(s, "real");
+    assert_string_equal(text, "new");
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -258,6 +307,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(test_output, setup, teardown),
         cmocka_unit_test_setup_teardown(test_output_fails, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_output_elsewhere, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_output_through_link, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
