@@ -157,21 +157,32 @@ static void sessions_sort(struct model *m)
     }
 }
 
+static void note_place(struct note *n, const struct exch *x)
+{
+    if (x->twin_of)
+        x = x->twin_of;
+    if (!x->session)
+        return;
+    n->session = x->session;
+    n->exch = x->index;
+}
+
 static void notes_place(struct model *m)
 {
     const struct impl *im = impl_of(m);
+    uint32_t kept = 0;
 
     for (uint32_t i = 0; i < m->note_count; i++) {
         struct note *n = &m->note[i];
         struct exch *x =
             n->exchange && n->exchange < im->serial_cap ? im->by_serial[n->exchange] : NULL;
-        if (x && x->twin_of)
-            x = x->twin_of;
-        if (!x || !x->session)
+        if (x && twin_note_idle(x, n->kind))
             continue;
-        n->session = x->session;
-        n->exch = x->index;
+        if (x)
+            note_place(n, x);
+        m->note[kept++] = *n;
     }
+    m->note_count = kept;
 }
 
 static void attach_rest(struct model *m)

@@ -421,7 +421,8 @@ static void tails_match(struct session *s, const struct stream *st, const struct
     }
 }
 
-void leg_event(struct session *s, struct exch *x, const struct record *rec)
+void leg_event(struct session *s, struct exch *x, const struct record *rec,
+               const struct exch *shown_by)
 {
     struct leg *l = s->leg[x->leg];
     const struct rec_event *r = &rec->event;
@@ -431,6 +432,7 @@ void leg_event(struct session *s, struct exch *x, const struct record *rec)
 
     e->leg = l->index;
     e->stream = l->stream;
+    e->shown_by = shown_by;
     e->next_in_leg = e->same_id = e->next_same_id = e->new_id_of = e->track = NONE;
     event_fill(s, e, rec);
     e->msg = (struct message *)(void *)(e + 1);
@@ -453,7 +455,7 @@ void leg_event(struct session *s, struct exch *x, const struct record *rec)
     if (e->first == e->index && l->number > 1 && !e->priming)
         tails_match(s, s->stream[l->stream], e, r->data);
     l->last_byte = e->at;
-    if (x->acked_to >= e->tcp_end && x->acked_to > 0)
+    if (!shown_by && x->acked_to >= e->tcp_end && x->acked_to > 0)
         leg_ack(s, x, x->acked_to, x->acked);
 }
 
@@ -464,6 +466,15 @@ void leg_comment(struct leg *l, const struct record *rec)
     l->last_comment = rec->at;
     l->last_byte = rec->at;
     keepalive_seen(l, rec->at);
+}
+
+void event_acked(struct leg *l, struct event *e, struct place at)
+{
+    e->acked = at;
+    for (uint32_t j = 0; j < e->msg_count; j++)
+        e->msg[j].acked = at;
+    if (e->has_id && e->id.len > 0)
+        l->last_id_acked = e->index;
 }
 
 void leg_ack(struct session *s, struct exch *x, uint64_t offset, struct place at)
@@ -479,14 +490,10 @@ void leg_ack(struct session *s, struct exch *x, uint64_t offset, struct place at
         struct event *e = event_at(s, i);
         if (!e)
             e = leg_event_after(s, l, i); /* a reduced one waits for nothing */
-        if (!e || e->tcp_end > offset)
+        if (!e || (!e->shown_by && e->tcp_end > offset))
             break;
-        i = e->index;
-        e->acked = at;
-        for (uint32_t j = 0; j < e->msg_count; j++)
-            e->msg[j].acked = at;
-        if (e->has_id && e->id.len > 0)
-            l->last_id_acked = i;
+        if (!e->shown_by && !e->acked.time)
+            event_acked(l, e, at);
         i = e->next_in_leg;
     }
     l->unacked = i;

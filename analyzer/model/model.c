@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #define ERROR_TEXT_MAX 400
-#define TWIN_WINDOW    (2 * NS_PER_SEC) /* copies of one exchange begin this close together */
 
 const struct model_options model_options_default = {
     .max_ids = 1000000,
@@ -132,7 +131,7 @@ static struct exch *exch_of(struct model *m, uint64_t serial)
     x->serial = serial;
     x->index = NONE;
     x->leg = NONE;
-    x->twin_at = NONE;
+    x->twin_at = x->twin_unacked = NONE;
     x->retry_after = -1;
     x->content_length = -1;
     x->end_kind = END_OPEN;
@@ -154,6 +153,8 @@ static void exch_fill(struct model *m, struct exch *x, const struct record *rec)
     const struct rec_request *r = &rec->request;
 
     x->has_request = true;
+    m->har |= r->flags & RECF_HAR;
+    m->pcap |= !(r->flags & RECF_HAR);
     x->client = r->client;
     x->server = r->server;
     x->tcp_stream = r->tcp_stream;
@@ -182,52 +183,6 @@ static void exch_fill(struct model *m, struct exch *x, const struct record *rec)
     x->msg = messages_copy(m, &r->body, rec->at);
     x->msg_count = (uint32_t)r->body.count;
     x->initialize = any_initialize(x);
-}
-
-/* ---- the same exchange seen twice ---- */
-
-static uint64_t fingerprint(const struct exch *x)
-{
-    uint64_t h = hash_mix(hash_bytes(x->authority), hash_bytes(x->session_id));
-
-    h = hash_mix(h, (uint64_t)x->method);
-    h = hash_mix(h, hash_bytes(x->cursor));
-    h = hash_mix(h, hash_bytes(x->target));
-    for (uint32_t i = 0; i < x->msg_count; i++)
-        h = hash_mix(h, x->msg[i].digest);
-    return h | 1;
-}
-
-static bool other_tap(const struct exch *a, const struct exch *b)
-{
-    bool har = (a->flags ^ b->flags) & RECF_HAR;
-
-    return har || memcmp(a->client.addr, b->client.addr, sizeof(a->client.addr)) != 0 ||
-           !endpoint_eq(&a->server, &b->server);
-}
-
-/* Without a session id only an answerable message tells two clients from two views of one. */
-static bool can_be_twin(const struct exch *x)
-{
-    return x->session_id.len > 0 || (x->initialize && x->msg_count > 0);
-}
-
-static void twin_find(struct model *m, struct exch *x)
-{
-    if (!can_be_twin(x))
-        return;
-    x->fingerprint = fingerprint(x);
-    uint64_t *slot = table_put(&impl_of(m)->prints, x->fingerprint);
-    struct exch *first = (struct exch *)(uintptr_t)*slot;
-    int64_t apart = first ? x->first.time - first->first.time : 0;
-    if (first && other_tap(first, x) && apart < TWIN_WINDOW && apart > -TWIN_WINDOW &&
-        !(x->initialize && first->response.time && first->response.time < x->first.time)) {
-        x->twin_of = first;
-        if (first->twins++ == 0)
-            first->twin_place = x->first;
-        return;
-    }
-    *slot = (uint64_t)(uintptr_t)x;
 }
 
 /* ---- feeding ---- */
@@ -309,6 +264,18 @@ static void response_attached(struct session *s, struct exch *x)
         leg_new(s, x);
 }
 
+/* Its session, once the response tells it. */
+static void response_session(struct model *m, struct exch *x)
+{
+    if (!x->session) {
+        /* A listening GET waits for its first event: it may be that of the legacy transport. */
+        if (x->has_request && !x->initialize && (x->rflags & RECF_SSE))
+            return;
+        attach_late(m, x, x->has_request ? session_of_response(m, x) : session_orphan(m, x));
+    }
+    response_attached(x->session, x);
+}
+
 static void on_response(struct model *m, struct exch *x, const struct record *rec)
 {
     const struct rec_response *r = &rec->response;
@@ -332,15 +299,13 @@ static void on_response(struct model *m, struct exch *x, const struct record *re
     x->last = rec->at;
     if (r->flags & (RECF_UNDECODABLE | RECF_NO_BODY_RECORDED))
         x->undecodable = true;
-    if (x->twin_of)
-        return;
-    if (!x->session) {
-        /* A listening GET waits for its first event: it may be that of the legacy transport. */
-        if (x->has_request && !x->initialize && (r->flags & RECF_SSE))
-            return;
-        attach_late(m, x, x->has_request ? session_of_response(m, x) : session_orphan(m, x));
-    }
-    response_attached(x->session, x);
+    m->har |= r->flags & RECF_HAR;
+    m->pcap |= !(r->flags & RECF_HAR);
+    struct exch *other = twin_other_session(x);
+    if (other && other != x)
+        response_session(m, other);
+    if (!x->twin_of)
+        response_session(m, x);
 }
 
 static void attach_waiting(struct model *m, struct exch *x, const struct record *rec)
@@ -360,55 +325,16 @@ static void attach_waiting(struct model *m, struct exch *x, const struct record 
         response_attached(s, x);
 }
 
-static bool twin_same(const struct event *e, const struct rec_event *r)
-{
-    if (e->has_id != r->has_id || !slice_eq(e->id, r->id))
-        return false;
-    if (e->msg_count == 0 || r->body.count == 0 || e->stripped || r->id_only_known)
-        return e->data_len == r->data.len || e->stripped || r->id_only_known;
-    return e->msg[0].digest == r->body.msg[0].digest;
-}
-
-/*
- * Several views of one leg: an event that another view showed before is not counted again; what
- * only this one shows is added. `x` is the view, `first` the exchange that owns the leg.
- */
-static void twin_event(struct model *m, struct exch *first, struct exch *x,
-                       const struct record *rec)
-{
-    struct session *s = first->session;
-
-    if (!s || first->leg == NONE)
-        return;
-    struct leg *l = s->leg[first->leg];
-    unsigned tries = 256;
-    for (struct event *e = leg_event_after(s, l, x->twin_at); e && tries-- > 0;
-         e = leg_event_after(s, l, e->index)) {
-        if (!twin_same(e, &rec->event))
-            continue;
-        x->twin_at = e->index;
-        return;
-    }
-    struct record add = *rec;
-    if (x != first)
-        add.event.tcp_end = 0; /* its acknowledgements are those of another connection */
-    leg_event(s, first, &add);
-    x->twin_at = l->last_event;
-    ledger_trim(m);
-}
-
 static void on_event(struct model *m, struct exch *x, const struct record *rec)
 {
-    struct exch *first = x->twin_of ? x->twin_of : x;
-
-    if (first->twins > 0) {
-        twin_event(m, first, x, rec);
+    if (x->twin_of || x->twins > 0) {
+        twin_event(m, x, rec);
         return;
     }
     if (!x->session || x->leg == NONE)
         return;
     session_detail(m, x->session, rec->event.body.detail);
-    leg_event(x->session, x, rec);
+    leg_event(x->session, x, rec, NULL);
     x->last = rec->at;
     ledger_trim(m);
 }
@@ -427,17 +353,10 @@ static char *refusal_words(struct model *m, struct slice payload)
     return text;
 }
 
-static void on_body(struct model *m, struct exch *x, const struct record *rec)
+static void body_fill(struct model *m, struct exch *x, const struct record *rec)
 {
     const struct rec_body *b = &rec->body;
-    struct exch *first = x->twin_of;
 
-    if (first && first->reply_count > 0)
-        return;
-    if (first && first->session)
-        x = first; /* the other view did not show it (whole) */
-    if (!x->session)
-        return;
     x->reply_status = b->status;
     x->reply_present = b->present;
     x->reply_whole = b->whole;
@@ -445,7 +364,6 @@ static void on_body(struct model *m, struct exch *x, const struct record *rec)
     x->reply_batch = b->batch;
     x->body_end = b->tcp_end;
     x->last = rec->at;
-    session_detail(m, x->session, b->detail);
     if (x->status >= 400) {
         x->error_text = refusal_words(m, b->payload);
         x->error_code = b->count > 0 ? b->msg[0].error_code : 0;
@@ -454,15 +372,51 @@ static void on_body(struct model *m, struct exch *x, const struct record *rec)
         return;
     x->reply = messages_copy(m, b, rec->at);
     x->reply_count = (uint32_t)b->count;
+}
+
+static void body_messages(struct exch *x)
+{
     if (x->method != HTTP_METHOD_POST || x->status >= 400)
         return;
     for (uint32_t i = 0; i < x->reply_count; i++)
         message_from_server(x->session, x, NULL, NULL, &x->reply[i]);
 }
 
+static void on_body(struct model *m, struct exch *x, const struct record *rec)
+{
+    struct exch *owner = x->twin_of ? x->twin_of : x;
+
+    if (!owner->session && !x->twin_of)
+        return;
+    body_fill(m, x, rec);
+    if (owner->session)
+        session_detail(m, owner->session, rec->body.detail);
+    if (!x->twin_of)
+        body_messages(x);
+}
+
+/* What a twin shows of an exchange that is over. */
+static void complete(struct model *m, struct exch *owner)
+{
+    bool attached = owner->session != NULL;
+
+    if (!owner->ended || !twin_complete(m, owner))
+        return;
+    if (!attached)
+        response_session(m, owner);
+    else
+        response_attached(owner->session, owner);
+    if (owner->session)
+        body_messages(owner);
+}
+
 static void on_ack(struct exch *x, const struct record *rec)
 {
-    if (x->twin_of || !x->session)
+    if (x->twin_of) {
+        twin_ack(x, rec->ack.tcp_offset, rec->at);
+        return;
+    }
+    if (!x->session)
         return;
     if (x->leg != NONE) {
         leg_ack(x->session, x, rec->ack.tcp_offset, rec->at);
@@ -495,11 +449,12 @@ static void on_gap(struct exch *x, const struct record *rec)
     struct leg *l = s->leg[x->leg];
     if (l->gaps++ == 0)
         l->gap_at = rec->at;
-    if (l->last_id == NONE)
+    /* A twin may have shown events already. */
+    if (x->twins > 0 ? x->twin_at == NONE : l->last_id == NONE)
         l->first_lost = true;
 }
 
-static void on_end(struct exch *x, const struct record *rec)
+static void on_end(struct model *m, struct exch *x, const struct record *rec)
 {
     const struct rec_end *r = &rec->end;
 
@@ -513,6 +468,7 @@ static void on_end(struct exch *x, const struct record *rec)
     x->body_bytes = r->body_bytes;
     if (r->last.time)
         x->last = r->last;
+    complete(m, x->twin_of ? x->twin_of : x);
     if (x->twin_of || !x->session)
         return;
     struct session *s = x->session;
@@ -581,7 +537,7 @@ void model_feed(struct model *m, const struct record *rec)
             leg_silence(l, &rec->silence);
         break;
     case REC_GAP: on_gap(x, rec); break;
-    case REC_END: on_end(x, rec); break;
+    case REC_END: on_end(m, x, rec); break;
     case REC_NOTE: break;
     }
 }

@@ -81,7 +81,7 @@ struct message {
     struct place previous_at;
     double step;       /* by which the token went on evenly so far; 0: not evenly, or not known */
     bool across_break; /* the previous one came on another leg */
-    /* a log message that counts: \"5 of 20\", \"5/20\"; total 0: it does not */
+    /* a log message that counts, as "5 of 20" or "5/20"; total 0: it does not */
     uint32_t counter, counter_total;
     uint32_t track;    /* its entries in the log: index into session->track, or NONE */
 };
@@ -450,6 +450,7 @@ struct session {
     struct model *model;
     struct slice id;  /* Mcp-Session-Id, or the legacy endpoint; ptr NULL: none */
     struct slice key; /* private: what it is looked up by, with the authority */
+    struct slice alias; /* private: ... as the other kind of evidence tells it; ptr NULL: none */
     struct slice authority;
     bool orphan; /* of legs whose request is not in the evidence */
     bool legacy; /* HTTP+SSE (2024-11-05) */

@@ -45,6 +45,8 @@ struct session *session_of_response(struct model *m, struct exch *x);
 struct session *session_sessionless(struct model *m, const struct exch *x);
 struct session *session_legacy(struct model *m, const struct exch *x, struct slice endpoint);
 struct session *session_orphan(struct model *m, const struct exch *x);
+/* No session id: packets now tell who the client is that a HAR showed. */
+void session_is_of(struct model *m, struct session *s, const struct exch *x);
 void session_attach(struct session *s, struct exch *x);
 /* All of `from`, a session of legs without requests, becomes part of s. */
 void session_absorb(struct session *s, struct session *from);
@@ -83,11 +85,24 @@ void renamed_settle(struct session *s);
 uint32_t renamed_run(const struct session *s, const struct leg *l);
 void requests_settle(struct session *s); /* when each was answered, for good */
 
+/* twins.c */
+void twin_find(struct model *m, struct exch *x); /* sets x->twin_of if it is one */
+/* A twin that turns out to be another session's, by its response: NULL, or it has none any more. */
+struct exch *twin_other_session(struct exch *x);
+void twin_event(struct model *m, struct exch *x, const struct record *rec);
+void twin_ack(struct exch *x, uint64_t offset, struct place at);
+/* A note on a view that does not matter: the owner's has it all, or says the same. */
+bool twin_note_idle(const struct exch *x, enum note_kind kind);
+bool twin_complete(struct model *m, struct exch *owner);
+
 /* legs.c */
 struct leg *leg_new(struct session *s, struct exch *x);
-void leg_event(struct session *s, struct exch *x, const struct record *rec);
+/* shown_by: see struct event. */
+void leg_event(struct session *s, struct exch *x, const struct record *rec,
+               const struct exch *shown_by);
 void leg_comment(struct leg *l, const struct record *rec);
 void leg_ack(struct session *s, struct exch *x, uint64_t offset, struct place at);
+void event_acked(struct leg *l, struct event *e, struct place at);
 void leg_silence(struct leg *l, const struct silence *sil);
 void leg_end(struct session *s, struct leg *l, const struct record *rec);
 

@@ -51,9 +51,18 @@ struct session *session_find(struct model *m, struct slice authority, struct sli
         if (!slot || *slot == 0)
             return NULL;
         struct session *s = m->session[*slot - 1];
-        if (slice_eq(s->authority, authority) && slice_eq(s->key, id))
+        if (slice_eq(s->authority, authority) && (slice_eq(s->key, id) || slice_eq(s->alias, id)))
             return s;
     }
+}
+
+static void session_register(struct model *m, const struct session *s, struct slice key)
+{
+    uint64_t hash = session_key(s->authority, key);
+
+    while (*table_put(&impl_of(m)->sessions, hash) != 0)
+        hash = table_again(hash);
+    *table_put(&impl_of(m)->sessions, hash) = (uint64_t)s->index + 1;
 }
 
 struct session *session_new(struct model *m, struct slice authority, struct slice id)
@@ -74,10 +83,7 @@ struct session *session_new(struct model *m, struct slice authority, struct slic
     s->requests_by_token = arena_alloc(m->arena, sizeof(struct table));
     GROW(m->session, m->session_count, m->session_cap);
     m->session[m->session_count++] = s;
-    uint64_t key = session_key(s->authority, s->key);
-    while (*table_put(&impl_of(m)->sessions, key) != 0)
-        key = table_again(key);
-    *table_put(&impl_of(m)->sessions, key) = (uint64_t)s->index + 1;
+    session_register(m, s, s->key);
     return s;
 }
 
@@ -130,6 +136,37 @@ static struct slice sessionless_id(struct model *m, const struct exch *x)
                                   (unsigned long long)x->credentials, SLICE_ARG(x->target))));
 }
 
+/* A HAR does not tell the client's address: the only client of packets that asks the same. */
+static struct session *only_sessionless(const struct model *m, const struct exch *x)
+{
+    struct session *only = NULL;
+
+    for (uint32_t i = 0; i < m->session_count; i++) {
+        struct session *s = m->session[i];
+        if (s->id.ptr || s->orphan || s->replaces || s->alias.ptr || s->exch_count == 0 ||
+            !slice_eq(s->authority, x->authority) || !slice_eq(s->exch[0]->target, x->target))
+            continue;
+        if (only)
+            return NULL;
+        only = s;
+    }
+    return only;
+}
+
+static void session_alias(struct model *m, struct session *s, struct slice key)
+{
+    s->alias = key;
+    session_register(m, s, key);
+}
+
+void session_is_of(struct model *m, struct session *s, const struct exch *x)
+{
+    struct slice key = sessionless_id(m, x);
+
+    if (!s->id.ptr && !s->alias.ptr && !session_find(m, s->authority, key))
+        session_alias(m, s, key);
+}
+
 struct session *session_sessionless(struct model *m, const struct exch *x)
 {
     struct slice key = sessionless_id(m, x);
@@ -139,6 +176,11 @@ struct session *session_sessionless(struct model *m, const struct exch *x)
         /* A client that initializes again starts anew; the newest one counts. */
         while (s->replaced_by && !s->replaced_by->id.ptr)
             s = s->replaced_by;
+        return s;
+    }
+    s = x->flags & RECF_HAR ? only_sessionless(m, x) : NULL;
+    if (s) {
+        session_alias(m, s, key);
         return s;
     }
     s = session_new(m, x->authority, key);
