@@ -4,6 +4,7 @@
 #include "conn.h"
 #include "plain.h"
 #include "record_queue.h"
+#include "sandbox.h"
 #include "source.h"
 
 #include <inttypes.h>
@@ -524,6 +525,7 @@ struct audit *audit_run(const struct options *opt, FILE *err)
             return NULL;
         }
     }
+    sandbox_enter(); /* a filter may have had a host's name to look up */
     p.show_progress = opt->progress == WHEN_ALWAYS ||
                       (opt->progress == WHEN_AUTO && !opt->quiet && isatty(fileno(err)) == 1);
     allow_many_files();
