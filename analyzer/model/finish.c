@@ -60,29 +60,79 @@ static int64_t last_use(const struct session *s)
     return t;
 }
 
+/* When a client began a session, and when it had done with it. */
+struct turn {
+    struct session *session;
+    int64_t time;
+    bool begins;
+};
+
+static int same_client(const struct session *x, const struct session *y)
+{
+    size_t len = x->authority.len;
+
+    if (x->client_identity != y->client_identity)
+        return x->client_identity < y->client_identity ? -1 : 1;
+    if (len != y->authority.len)
+        return len < y->authority.len ? -1 : 1;
+    return len > 0 ? memcmp(x->authority.ptr, y->authority.ptr, len) : 0;
+}
+
+/* A session that was still used at that moment is not replaced: what begins comes first. */
+static int by_client_and_time(const void *a, const void *b)
+{
+    const struct turn *x = a;
+    const struct turn *y = b;
+    int order = same_client(x->session, y->session);
+
+    if (order != 0)
+        return order;
+    if (x->time != y->time)
+        return x->time < y->time ? -1 : 1;
+    if (x->begins != y->begins)
+        return x->begins ? -1 : 1;
+    return (x->session->index > y->session->index) - (x->session->index < y->session->index);
+}
+
+static size_t turns_of(const struct model *m, struct turn *turn)
+{
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < m->session_count; i++) {
+        struct session *s = m->session[i];
+        if (s->initialize == NONE)
+            continue;
+        int64_t begin = s->exch[s->initialize]->first.time;
+        int64_t end = last_use(s);
+        turn[n++] = (struct turn){ s, begin, true };
+        turn[n++] = (struct turn){ s, end > begin ? end : begin, false };
+    }
+    if (n > 0)
+        qsort(turn, n, sizeof(*turn), by_client_and_time);
+    return n;
+}
+
 /* The same client initializes again, and never uses the old session afterwards. */
 static void replaced_find(struct model *m)
 {
-    for (uint32_t i = 0; i < m->session_count; i++) {
-        struct session *s = m->session[i];
-        struct session *old = NULL;
-        if (s->initialize == NONE || s->replaces)
-            continue;
-        int64_t t = s->exch[s->initialize]->first.time;
-        for (uint32_t k = 0; k < m->session_count; k++) {
-            struct session *o = m->session[k];
-            if (o == s || o->initialize == NONE || o->client_identity != s->client_identity ||
-                !slice_eq(o->authority, s->authority) || o->first.time >= t || last_use(o) >= t ||
-                o->replaced_by)
-                continue;
-            if (!old || o->first.time > old->first.time)
-                old = o;
+    struct turn *turn = mem_alloc(2 * (size_t)m->session_count * sizeof(*turn) + 1);
+    struct session **left = mem_alloc((size_t)m->session_count * sizeof(struct session *) + 1);
+    size_t count = turns_of(m, turn);
+    size_t n = 0; /* sessions that this client has left, the last one on top */
+
+    for (size_t i = 0; i < count; i++) {
+        struct session *s = turn[i].session;
+        if (i > 0 && same_client(turn[i - 1].session, s) != 0)
+            n = 0;
+        if (!turn[i].begins && !s->replaced_by) {
+            left[n++] = s;
+        } else if (turn[i].begins && !s->replaces && n > 0) {
+            s->replaces = left[--n];
+            s->replaces->replaced_by = s;
         }
-        if (!old)
-            continue;
-        s->replaces = old;
-        old->replaced_by = s;
     }
+    free(left);
+    free(turn);
 }
 
 static void gone_find(struct session *s)
@@ -110,7 +160,6 @@ static int by_first_seen(const void *a, const void *b)
     return (x->index > y->index) - (x->index < y->index);
 }
 
-/* Order of appearance, whatever the order of the files; sessions that others absorbed are gone. */
 /* Neither an event stream nor a JSON-RPC message: other traffic of the web, left out and counted.
  */
 static bool is_other_http(const struct session *s)
@@ -130,6 +179,7 @@ static bool is_other_http(const struct session *s)
     return true;
 }
 
+/* Order of appearance, whatever the order of the files; sessions that others absorbed are gone. */
 static void sessions_sort(struct model *m)
 {
     uint32_t n = 0;
