@@ -293,27 +293,6 @@ static void request_fact(const struct har_entry *e, struct har_leg *leg)
     tell_notes(e, leg);
 }
 
-static void head_fact(const struct har_entry *e, struct har_leg *leg)
-{
-    AUTO(list_release) struct header_list list = { 0 };
-    struct place at = place_at(e, e->head);
-
-    list_fill(&list, e->response);
-    list_type(&list, e->response, har_string(e->content, "mimeType"));
-    struct http_head head = {
-        .status = e->status,
-        .header = list.item,
-        .count = list.count,
-        .flags = version_flags(e->response) | (e->recorded ? 0U : RECF_NO_BODY_RECORDED),
-        .first = at,
-        .last = at,
-    };
-    exchange_response_head(leg->x, &head, at);
-    if (!e->recorded)
-        exchanges_note(leg->all, exchange_serial(leg->x), NOTE_BODY_NOT_RECORDED, 1, UINT32_MAX,
-                       slice_str(e->ctx->producer), at);
-}
-
 /*
  * DevTools writes the last event id as it stands after a message: an id that repeats the one before
  * was not in the event. On an EventSource that was opened again it starts from the cursor.
@@ -334,6 +313,67 @@ static bool has_own_id(const struct har_entry *e, size_t i)
     /* the stream has no ids at all, or its first event repeats the cursor: the last one tells */
     return !slice_eq(id, cursor) ||
            (last > 0 && !slice_eq(har_string(json_array_get(e->messages, last), "eventId"), id));
+}
+
+/* Bytes of a message on the wire, written as servers do. */
+static double wire_size(const struct har_entry *e, size_t i, bool names, size_t line_end)
+{
+    const json_t *msg = json_array_get(e->messages, i);
+    struct slice data = har_string(msg, "data");
+    struct slice name = har_string(msg, "eventName");
+    size_t lines = 1;
+    size_t n = line_end;
+
+    for (size_t k = 0; k < data.len; k++)
+        lines += data.ptr[k] == '\n';
+    n += data.len - (lines - 1) + lines * (strlen("data: ") + line_end);
+    if (has_own_id(e, i))
+        n += strlen("id: ") + har_string(msg, "eventId").len + line_end;
+    if (names || !slice_eq(name, SLICE_LIT("message")))
+        n += strlen("event: ") + name.len + line_end;
+    return (double)n;
+}
+
+/* Messages alone do not show ids without data, nor what a cut left of an event; their size does
+ * tell that there was nothing else. */
+static bool har_messages_are_all(const struct har_entry *e)
+{
+    double size;
+
+    if (e->source != HAR_BODY_MESSAGES)
+        return true;
+    if (!har_number(e->content, "size", &size))
+        return false;
+    for (unsigned form = 0; form < 4; form++) {
+        double sum = 0;
+        for (size_t i = 0; i < json_array_size(e->messages); i++)
+            sum += wire_size(e, i, form & 1, form & 2 ? 2 : 1);
+        if (sum == size)
+            return true;
+    }
+    return false;
+}
+
+static void head_fact(const struct har_entry *e, struct har_leg *leg)
+{
+    AUTO(list_release) struct header_list list = { 0 };
+    struct place at = place_at(e, e->head);
+
+    list_fill(&list, e->response);
+    list_type(&list, e->response, har_string(e->content, "mimeType"));
+    struct http_head head = {
+        .status = e->status,
+        .header = list.item,
+        .count = list.count,
+        .flags = version_flags(e->response) | (e->recorded ? 0U : RECF_NO_BODY_RECORDED) |
+                 (har_messages_are_all(e) ? 0U : RECF_IDS_PARTIAL),
+        .first = at,
+        .last = at,
+    };
+    exchange_response_head(leg->x, &head, at);
+    if (!e->recorded)
+        exchanges_note(leg->all, exchange_serial(leg->x), NOTE_BODY_NOT_RECORDED, 1, UINT32_MAX,
+                       slice_str(e->ctx->producer), at);
 }
 
 static void message_fact(const struct har_entry *e, const struct har_piece *p, struct place at,

@@ -90,6 +90,7 @@ enum rec_http_flag {
     RECF_LENGTH_CONFLICT = 1 << 24,  /* two different Content-Length */
     RECF_DUPLICATE_CURSOR = 1 << 25, /* Last-Event-ID on two lines */
     RECF_ACCEPT = 1 << 26,           /* request: there is an Accept header */
+    RECF_IDS_PARTIAL = 1 << 27,      /* HAR: ids without data, and what a cut left, are not shown */
 };
 
 struct rec_request {

@@ -630,6 +630,8 @@ bool refusal_names_session(const struct exch *x);
 bool request_outstanding(const struct session *s, const struct request *r, int64_t t);
 /* When t is in no evidence hole: every leg of the session before t is wholly in the evidence. */
 bool session_whole_before(const struct session *s, int64_t t);
+/* May it have given out ids before t which the evidence (a HAR) does not show? */
+bool session_ids_partial(const struct session *s, int64_t t);
 /* The client's requests that the POST of the stream carried:
  *     for (i = 0; (q = stream_request(s, st, &i));) */
 const struct request *stream_request(const struct session *s, const struct stream *st, uint32_t *i);

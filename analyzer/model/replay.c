@@ -308,7 +308,8 @@ static bool gap_by_scheme(struct walk *w, struct slice from, const struct event 
 
     if (!id_distance(s, from, e->id, &distance) || distance <= 1 || !id_pair(from, e->id, &a, &b))
         return false;
-    if (s->forgotten || s->gaps > 0 || ++w->holes > HOLES_MAX)
+    if (s->forgotten || s->gaps > 0 || session_ids_partial(s, e->at.time) ||
+        ++w->holes > HOLES_MAX)
         return false;
     if (s->scheme == SCHEME_SPARSE) {
         const struct event *f = event_at(s, event_by_id(s, from));

@@ -60,6 +60,15 @@ bool session_whole_before(const struct session *s, int64_t t)
     return true;
 }
 
+bool session_ids_partial(const struct session *s, int64_t t)
+{
+    for (uint32_t i = 0; i < s->exch_count; i++) {
+        if ((s->exch[i]->rflags & RECF_IDS_PARTIAL) && s->exch[i]->first.time < t)
+            return true;
+    }
+    return false;
+}
+
 static void find_cursor(struct judge *j)
 {
     struct session *s = j->s;
@@ -242,7 +251,7 @@ static void row_cursor_unknown(struct judge *j)
             decide_as(j, VERDICT_FAIL, "the cursor was given out under another session only");
         return;
     }
-    if (!session_whole_before(j->s, j->t)) {
+    if (!session_whole_before(j->s, j->t) || session_ids_partial(j->s, j->t)) {
         r->faults |= RF_FORGOTTEN;
         undecided(j,
                   j->s->forgotten
