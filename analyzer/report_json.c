@@ -1,5 +1,6 @@
 /* report_json.c - the report as JSON, and as one object a line (FORMATS.md 3). */
 #include "json_out.h"
+#include "jtext.h"
 #include "report.h"
 
 struct writer {
@@ -15,11 +16,29 @@ static void put_words(struct writer *w, const char *key, const char *text)
         jout_string(&w->j, key, redact_text(w->r->redact, w->r->arena, slice_str(text)));
 }
 
-/* A value of the wire that is compared with expectations: as it is. Absent: nothing. */
+/* A value of the wire, that of a session id excepted: some servers put theirs into event ids. */
+static void put_value(struct writer *w, const char *key, struct slice value)
+{
+    jout_string(&w->j, key, redact_text(w->r->redact, w->r->arena, value));
+}
+
 static void put_id(struct writer *w, const char *key, struct slice id)
 {
     if (id.ptr)
-        jout_string(&w->j, key, id);
+        put_value(w, key, id);
+}
+
+static void put_rpc_id(struct writer *w, const char *key, const struct rpc_id *id)
+{
+    struct buf scratch;
+
+    if (id->type != RPC_ID_STRING) {
+        jout_rpc_id(&w->j, key, id);
+        return;
+    }
+    buf_init(&scratch, SIZE_MAX);
+    put_value(w, key, jtext_unescape(id->text, &scratch));
+    buf_release(&scratch);
 }
 
 /* One object of a list; as a line of its own it says what it is. */
@@ -219,7 +238,7 @@ static void put_stream(struct writer *w, const struct session *s, const struct s
     jout_row(&w->j, "requests");
     for (uint32_t i = 0; i < x->msg_count; i++) {
         if (x->msg[i].kind == RPC_REQUEST)
-            jout_rpc_id(&w->j, NULL, &x->msg[i].id);
+            put_rpc_id(w, NULL, &x->msg[i].id);
     }
     jout_close(&w->j);
     jout_u64(&w->j, "events", st->events);
@@ -271,14 +290,14 @@ static void put_event_id(struct writer *w, const char *key, const struct session
     const struct event *e = event == NONE ? NULL : event_at(s, event);
 
     if (e && e->has_id)
-        jout_string(&w->j, key, e->id);
+        put_value(w, key, e->id);
 }
 
 static void put_missing(struct writer *w, const struct missing_id *list, uint32_t count)
 {
     jout_row(&w->j, "missing");
     for (uint32_t i = 0; i < count; i++)
-        jout_string(&w->j, NULL, list[i].id);
+        put_value(w, NULL, list[i].id);
     jout_close(&w->j);
 }
 
@@ -289,7 +308,7 @@ static void put_outstanding(struct writer *w, const struct resumption *p)
     jout_row(&w->j, "outstanding");
     for (uint32_t i = 0; i < p->outstanding_count; i++) {
         if (p->outstanding[i] < s->request_count)
-            jout_rpc_id(&w->j, NULL, &s->request[p->outstanding[i]]->msg->id);
+            put_rpc_id(w, NULL, &s->request[p->outstanding[i]]->msg->id);
     }
     jout_close(&w->j);
 }
@@ -410,7 +429,7 @@ static void put_subject(struct writer *w, const struct finding *f)
     put_id(w, "replay_head", f->replay_head);
     if (f->has_missing)
         put_missing(w, f->missing, f->missing_count);
-    jout_rpc_id(&w->j, "request_id", &f->request_id);
+    put_rpc_id(w, "request_id", &f->request_id);
 }
 
 static void put_finding(struct writer *w, const struct finding *f)
