@@ -1,8 +1,9 @@
 /* replay.c - RULES.md section 2: where the server really resumed, and what the client made of it.
  */
-#include "rule.h"
+#include "traffic.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #define ABC (ERA_A | ERA_B | ERA_C)
 
@@ -541,34 +542,57 @@ static const struct request *left_open(const struct session *s, const struct str
     return NULL;
 }
 
-static bool resumed_later(const struct session *s, const struct stream *st, int64_t t)
+/* What became of a session's streams: one look at its resumptions. */
+struct comebacks {
+    int64_t *resumed; /* of each stream: when it was resumed last; 0: never */
+    bool *failed;     /* of each leg: it resumed the stream, and had to be taken for its end */
+};
+
+static struct comebacks comebacks_of(const struct session *s)
 {
+    struct comebacks c = { mem_alloc((s->stream_count + 1) * sizeof(*c.resumed)),
+                           mem_alloc((s->leg_count + 1) * sizeof(*c.failed)) };
+
     for (uint32_t i = 0; i < s->resumption_count; i++) {
-        if (s->resumption[i]->stream == st->index &&
-            s->exch[s->resumption[i]->exch]->first.time >= t)
-            return true;
+        const struct resumption *r = s->resumption[i];
+        int64_t t = s->exch[r->exch]->first.time;
+        if (r->stream != NONE && t > c.resumed[r->stream])
+            c.resumed[r->stream] = t;
+        if (r->leg != NONE && r->verdict == VERDICT_FAIL)
+            c.failed[r->leg] = true;
     }
-    return false;
+    return c;
 }
 
-/* The same call again, by the same client address, in this or another session. */
-static bool reissued_later(const struct session *s, const struct request *q)
+static void comebacks_release(struct comebacks *c)
 {
-    const struct model *m = s->model;
+    free(c->resumed);
+    free(c->failed);
+}
+
+/* The same call by the same client address, in whatever session. */
+static uint64_t call_of(const struct session *s, const struct request *q)
+{
+    uint64_t who = hash_bytes((struct slice){ s->client.addr, sizeof(s->client.addr) });
+
+    return hash_mix(hash_mix(who, hash_bytes(q->msg->method)), q->msg->body_digest);
+}
+
+static struct sightings calls_of(const struct model *m)
+{
+    struct sightings all = { 0 };
 
     for (uint32_t i = 0; i < m->session_count; i++) {
-        const struct session *o = m->session[i];
-        if (memcmp(o->client.addr, s->client.addr, sizeof(o->client.addr)) != 0)
-            continue;
-        for (uint32_t k = 0; k < o->request_count; k++) {
-            const struct request *p = o->request[k];
-            if (p != q && !p->from_server && p->at.time > q->at.time &&
-                slice_eq(p->msg->method, q->msg->method) &&
-                p->msg->body_digest == q->msg->body_digest)
-                return true;
+        const struct session *s = m->session[i];
+        for (uint32_t k = 0; k < s->request_count; k++) {
+            const struct request *q = s->request[k];
+            if (!q->from_server)
+                sightings_add(&all, (struct sighting){ call_of(s, q), q->at.time, s,
+                                                       s->exch[q->exch], false });
         }
     }
-    return false;
+    sightings_sort(&all);
+    return all;
 }
 
 /* A hole on any leg of the stream may hold the response. */
@@ -576,16 +600,6 @@ static bool any_gap(const struct session *s, const struct stream *st)
 {
     for (uint32_t i = 0; i < st->leg_count; i++) {
         if (s->leg[st->leg[i]]->gaps > 0)
-            return true;
-    }
-    return false;
-}
-
-/* The stream was resumed by this leg, and that had to be taken for its end. */
-static bool given_up_rightly(const struct session *s, const struct leg *l)
-{
-    for (uint32_t i = 0; i < s->resumption_count; i++) {
-        if (s->resumption[i]->leg == l->index && s->resumption[i]->verdict == VERDICT_FAIL)
             return true;
     }
     return false;
@@ -611,14 +625,17 @@ static const struct leg *broken_leg(const struct session *s, const struct stream
 /* A client that reconnects does so soon: what the recording does not cover is not held against it.
  */
 #define COME_BACK (5 * NS_PER_SEC)
-static void check_missing(struct rule_run *run, const struct session *s)
+static void missing_in(struct rule_run *run, const struct session *s, const struct sightings *calls)
 {
+    struct comebacks c = comebacks_of(s);
+
     for (uint32_t i = 0; i < s->stream_count; i++) {
         const struct stream *st = s->stream[i];
         const struct leg *l = broken_leg(s, st, true);
         const struct request *q = l && any_id(s, st) ? left_open(s, st, INT64_MAX) : NULL;
-        if (!q || s->truncated || resumed_later(s, st, l->end_at.time) || given_up_rightly(s, l) ||
-            reissued_later(s, q))
+        if (!q || s->truncated || c.failed[l->index] ||
+            (c.resumed[i] != 0 && c.resumed[i] >= l->end_at.time) ||
+            sightings_after(calls, call_of(s, q), q->at.time))
             continue;
         int64_t wait = st->retry > 0 ? 2 * st->retry * NS_PER_MS : 0;
         wait = wait > COME_BACK ? wait : COME_BACK;
@@ -642,6 +659,16 @@ static void check_missing(struct rule_run *run, const struct session *s)
         if (e)
             finding_frame(run, f, e->at, "the last id that was sent");
     }
+    comebacks_release(&c);
+}
+
+static void check_missing(struct rule_run *run, const struct model *m)
+{
+    struct sightings calls = calls_of(m);
+
+    for (uint32_t i = 0; i < m->session_count; i++)
+        missing_in(run, m->session[i], &calls);
+    sightings_release(&calls);
 }
 
 static void check_impossible(struct rule_run *run, const struct session *s)
@@ -1287,7 +1314,7 @@ static const struct rule rules[] = {
                     "usual cause.",
             .known = "php-sdk c882401 has no resumption on either side (read in source).",
         },
-        .check = check_missing,
+        .whole = check_missing,
     },
     {
         .id = "resume-impossible",
