@@ -270,7 +270,7 @@ static void put_content(struct made *m, const struct entry *e, enum scene_har_sh
     put_member(m, "mimeType", header_of(&e->response, "content-type"));
     snprintf(size, sizeof(size), "\"size\":%zu", e->text.len);
     put_text(m, size);
-    if (text && (e->text.len > 0 || e->head == 0)) {
+    if (text) {
         put_text(m, ",\"text\":");
         put_string(m, made_slice(&e->text));
     }
@@ -397,6 +397,20 @@ struct slice scene_har(struct scene *sc, enum scene_har_shape shape)
     return arena_copy(sc->arena, made_slice(&m));
 }
 
+/* Bytes that a HAR cannot keep, and lengths that are not those of the body. */
+static bool says_bytes(const struct scene *sc)
+{
+    for (size_t i = 0; i < sc->count; i++) {
+        for (size_t k = 0; k < sc->line[i].count; k++) {
+            const struct scene_word *w = &sc->line[i].word[k];
+            if (memmem(w->raw.ptr, w->raw.len, "\\x", 2) ||
+                (w->key.ptr && slice_eq_nocase(w->key, SLICE_LIT("content-length"))))
+                return true;
+        }
+    }
+    return false;
+}
+
 bool scene_is_har(const struct scene *sc)
 {
     static const char *const words[] = { "gap", "late", "noack", "half", "silence" };
@@ -405,5 +419,5 @@ bool scene_is_har(const struct scene *sc)
         if (scene_says(sc, words[i]))
             return false;
     }
-    return !sc->noack && !sc->truncated;
+    return !sc->noack && !sc->truncated && !says_bytes(sc);
 }

@@ -234,15 +234,17 @@ static void put_headers(struct made *m, const struct http_head *head, bool gzip)
 
 /* ---- connections ---- */
 
-static const struct endpoint *endpoint_at(struct writer *w, const struct endpoint *e, enum dir dir)
+static const struct endpoint *endpoint_at(struct writer *w, const struct endpoint *e,
+                                          const struct endpoint *peer, enum dir dir)
 {
     if (!w->style.hop)
         return e;
     struct endpoint *other = arena_alloc(w->sc->arena, sizeof(*other));
     *other = *e;
-    other->addr[12] = 10;
+    if (dir == DIR_SERVER)
+        other->addr[13] = 77;
     if (dir == DIR_CLIENT)
-        other->addr[15] = 200; /* the proxy's own, whoever asked */
+        memcpy(other->addr, peer->addr, sizeof(other->addr)); /* the proxy, whoever asked */
     other->port = (uint16_t)(e->port + (dir == DIR_CLIENT ? 10000 : 8000));
     return other;
 }
@@ -310,8 +312,8 @@ static struct part *part_new(struct writer *w, struct scene_exchange *x, struct 
     if (p->wire)
         return p;
     struct wire *c = p->wire = arena_alloc(w->sc->arena, sizeof(*c));
-    const struct endpoint *client = endpoint_at(w, &x->conn.client, DIR_CLIENT);
-    const struct endpoint *server = endpoint_at(w, &x->conn.server, DIR_SERVER);
+    const struct endpoint *client = endpoint_at(w, &x->conn.client, &x->conn.server, DIR_CLIENT);
+    const struct endpoint *server = endpoint_at(w, &x->conn.server, &x->conn.client, DIR_SERVER);
     c->client = (struct end){ .self = client, .peer = server, .next = 1000 + n * 77777, .ttl = 64 };
     c->server =
         (struct end){ .self = server, .peer = client, .next = 0xfffff000u + n * 99991, .ttl = 57 };

@@ -276,6 +276,22 @@ static void response_session(struct model *m, struct exch *x)
     response_attached(x->session, x);
 }
 
+static void body_messages(struct exch *x)
+{
+    if (x->method != HTTP_METHOD_POST || x->status >= 400)
+        return;
+    for (uint32_t i = 0; i < x->reply_count; i++)
+        message_from_server(x->session, x, NULL, NULL, &x->reply[i]);
+}
+
+/* A twin no more: what it has shown so far is its own. */
+static void twin_leaves(struct model *m, struct exch *x)
+{
+    response_session(m, x);
+    if (x->session && x->reply_present)
+        body_messages(x);
+}
+
 static void on_response(struct model *m, struct exch *x, const struct record *rec)
 {
     const struct rec_response *r = &rec->response;
@@ -303,7 +319,7 @@ static void on_response(struct model *m, struct exch *x, const struct record *re
     m->pcap |= !(r->flags & RECF_HAR);
     struct exch *other = twin_other_session(x);
     if (other && other != x)
-        response_session(m, other);
+        twin_leaves(m, other);
     if (!x->twin_of)
         response_session(m, x);
 }
@@ -372,14 +388,6 @@ static void body_fill(struct model *m, struct exch *x, const struct record *rec)
         return;
     x->reply = messages_copy(m, b, rec->at);
     x->reply_count = (uint32_t)b->count;
-}
-
-static void body_messages(struct exch *x)
-{
-    if (x->method != HTTP_METHOD_POST || x->status >= 400)
-        return;
-    for (uint32_t i = 0; i < x->reply_count; i++)
-        message_from_server(x->session, x, NULL, NULL, &x->reply[i]);
 }
 
 static void on_body(struct model *m, struct exch *x, const struct record *rec)
