@@ -66,38 +66,134 @@ static void show_log(struct rule_run *run, struct finding *f, const struct track
 
 /* ---- skipped ---- */
 
-/* The first proof that the cursor went past the event: a stored id, or the header of a reconnect.
- */
+/* A proof that a cursor of the stream moved: a stored id, or the header of a reconnect. */
 struct advance {
+    uint32_t stream;
+    uint32_t ordinal; /* of the event that it stands behind */
+    int64_t time;
+    uint32_t order; /* in the log, or among the resumptions */
     uint32_t entry; /* NONE */
     const struct resumption *resumption;
 };
 
-static bool advanced_past(const struct session *s, const struct event *e, struct advance *ret)
+/* By stream and time; `furthest` is of each block of so many. */
+#define ADVANCE_BLOCK 256
+struct advances {
+    struct advance *item;
+    size_t count;
+    size_t cap;
+    uint32_t *furthest;
+};
+
+static void advances_add(struct advances *all, struct advance a)
 {
+    GROW(all->item, all->count, all->cap);
+    all->item[all->count++] = a;
+}
+
+static int by_advance(const void *a, const void *b)
+{
+    const struct advance *x = a;
+    const struct advance *y = b;
+
+    if (x->stream != y->stream)
+        return x->stream < y->stream ? -1 : 1;
+    if (x->time != y->time)
+        return x->time < y->time ? -1 : 1;
+    return (x->order > y->order) - (x->order < y->order);
+}
+
+static void advances_sort(struct advances *all)
+{
+    if (all->count > 0)
+        qsort(all->item, all->count, sizeof(*all->item), by_advance);
+    all->furthest = mem_alloc((all->count / ADVANCE_BLOCK + 1) * sizeof(*all->furthest));
+    for (size_t i = 0; i < all->count; i++) {
+        uint32_t *furthest = &all->furthest[i / ADVANCE_BLOCK];
+        if (all->item[i].ordinal > *furthest)
+            *furthest = all->item[i].ordinal;
+    }
+}
+
+static void advances_release(struct advances *all)
+{
+    free(all->item);
+    free(all->furthest);
+}
+
+/* How many stand before (stream, t). */
+static size_t advances_before(const struct advances *all, uint32_t stream, int64_t t)
+{
+    size_t lo = 0;
+    size_t hi = all->count;
+
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        const struct advance *a = &all->item[mid];
+        if (a->stream < stream || (a->stream == stream && a->time < t))
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/* The first one to the event or past it, from t on; NULL: none. */
+static const struct advance *advance_past(const struct advances *all, const struct event *e,
+                                          int64_t t)
+{
+    size_t i = advances_before(all, e->stream, t);
+
+    while (i < all->count && all->item[i].stream == e->stream) {
+        bool whole_block = i % ADVANCE_BLOCK == 0;
+        if (all->item[i].ordinal >= e->ordinal)
+            return &all->item[i];
+        i += whole_block && all->furthest[i / ADVANCE_BLOCK] < e->ordinal ? ADVANCE_BLOCK : 1;
+    }
+    return NULL;
+}
+
+/* What the session shows of its cursors. */
+struct cursors {
+    struct advances stored;
+    struct advances sent;
+};
+
+static struct cursors cursors_of(const struct session *s)
+{
+    struct cursors c = { 0 };
     struct brief b;
 
-    *ret = (struct advance){ NONE, NULL };
     for (uint32_t i = 0; i < s->log_entry_count; i++) {
         const struct log_entry *l = entry_at(s, s->log_entry[i]);
         bool stores = l->state == LOG_CURSOR || (s->log_atomic && l->state == LOG_COMMITTED);
-        if (!stores || !l->event_id.ptr || s->log_time[i] < e->begin.time)
-            continue;
-        if (event_brief(s, event_by_id(s, l->event_id), &b) && b.stream == e->stream &&
-            b.ordinal != NONE && b.ordinal >= e->ordinal) {
-            ret->entry = s->log_entry[i];
-            return true;
-        }
+        if (stores && l->event_id.ptr && event_brief(s, event_by_id(s, l->event_id), &b) &&
+            b.ordinal != NONE)
+            advances_add(&c.stored, (struct advance){ b.stream, b.ordinal, s->log_time[i], i,
+                                                      s->log_entry[i], NULL });
     }
     for (uint32_t i = 0; i < s->resumption_count; i++) {
         const struct resumption *r = s->resumption[i];
-        if (r->stream != e->stream || r->cursor_ordinal == NONE || r->cursor_ordinal < e->ordinal ||
-            s->exch[r->exch]->first.time < e->at.time || r->ahead)
-            continue;
-        ret->resumption = r;
-        return true;
+        if (r->stream != NONE && r->cursor_ordinal != NONE && !r->ahead)
+            advances_add(&c.sent, (struct advance){ r->stream, r->cursor_ordinal,
+                                                    s->exch[r->exch]->first.time, i, NONE, r });
     }
-    return false;
+    advances_sort(&c.stored);
+    advances_sort(&c.sent);
+    return c;
+}
+
+static void cursors_release(struct cursors *c)
+{
+    advances_release(&c->stored);
+    advances_release(&c->sent);
+}
+
+static const struct advance *advanced_past(const struct cursors *c, const struct event *e)
+{
+    const struct advance *a = advance_past(&c->stored, e, e->begin.time);
+
+    return a ? a : advance_past(&c->sent, e, e->at.time);
 }
 
 static bool never_handled(const struct session *s, const struct event *e)
@@ -109,35 +205,39 @@ static bool never_handled(const struct session *s, const struct event *e)
     return e->track == NONE || !track_handled(&s->track[e->track]);
 }
 
-static bool is_skipped(const struct session *s, const struct event *e, struct advance *how)
+/* The proof that the event was skipped, or NULL. */
+static const struct advance *skipped_by(const struct session *s, const struct cursors *c,
+                                        const struct event *e)
 {
     if (!e->has_id || e->msg_count == 0 || e->first != e->index || e->ordinal == NONE ||
         e->ambiguous || e->stripped || !s->log_processes || !covers(s, e->at.time))
-        return false;
+        return NULL;
     if (!event_delivered(s, e) || !never_handled(s, e))
-        return false;
+        return NULL;
     if (e->track == NONE && !(s->log_names_events && log_names_kind(s, &e->msg[0])))
-        return false;
+        return NULL;
     if (e->msg[0].kind == RPC_NOTIFICATION && !s->log_handles_notifications &&
         s->track[e->track].state[LOG_RECEIVED].first == NONE)
-        return false; /* it stores every id, and tells of responses only */
-    return advanced_past(s, e, how);
+        return NULL; /* it stores every id, and tells of responses only */
+    return advanced_past(c, e);
 }
 
 static void check_skipped(struct rule_run *run, const struct session *s)
 {
+    struct cursors c = cursors_of(s);
+
     for (uint32_t i = 0; s->has_log && i < s->event_count; i++) {
         const struct event *e = event_at(s, i);
-        struct advance how;
-        if (!e || !is_skipped(s, e, &how))
+        const struct advance *how = e ? skipped_by(s, &c, e) : NULL;
+        if (!how)
             continue;
         struct finding *f = finding_add(run, s);
         finding_on_event(run, f, e);
         f->party = PARTY_CLIENT;
         if (e->msg[0].request != NONE)
             f->request_id = s->request[e->msg[0].request]->msg->id;
-        if (how.resumption)
-            f->cursor = how.resumption->cursor;
+        if (how->resumption)
+            f->cursor = how->resumption->cursor;
         if (!s->log_has_times)
             f->certainty = CERTAINTY_PROVEN;
         finding_message(
@@ -147,15 +247,16 @@ static void check_skipped(struct rule_run *run, const struct session *s)
             run_id(run, e->id));
         finding_frame(run, f, e->at, "event %s", run_id(run, e->id));
         finding_frame(run, f, e->acked, "the client's host acknowledges it");
-        if (how.resumption)
-            finding_frame(run, f, s->exch[how.resumption->exch]->first,
+        if (how->resumption)
+            finding_frame(run, f, s->exch[how->resumption->exch]->first,
                           "the reconnect behind it: Last-Event-ID: %s",
-                          run_id(run, how.resumption->cursor));
-        if (how.entry != NONE)
-            finding_log(run, f, how.entry, "the cursor is stored");
+                          run_id(run, how->resumption->cursor));
+        if (how->entry != NONE)
+            finding_log(run, f, how->entry, "the cursor is stored");
         if (e->track != NONE)
             show_log(run, f, &s->track[e->track]);
     }
+    cursors_release(&c);
 }
 
 /* ---- duplicated ---- */
@@ -291,18 +392,16 @@ static bool response_is_lost(const struct session *s, const struct message *m)
            log_names_kind(s, m);
 }
 
-static void missing_message(struct rule_run *run, const struct session *s, const struct event *e,
-                            const struct message *m)
+static void missing_message(struct rule_run *run, const struct session *s, const struct cursors *c,
+                            const struct event *e, const struct message *m)
 {
-    struct advance how;
-
     if (m->from_client || m->same_as || m->kind == RPC_OTHER || m->track != NONE ||
         !covers(s, m->at.time) || !message_delivered(s, m))
         return;
     const struct request *q = m->request == NONE ? NULL : s->request[m->request];
     if (q && q->cancelled.time && q->cancelled.time < m->at.time)
         return; /* given up: dropping it is right */
-    if (e && (e->ambiguous || e->first != e->index || is_skipped(s, e, &how)))
+    if (e && (e->ambiguous || e->first != e->index || skipped_by(s, c, e)))
         return;
     /* A log of commits alone tells of what resolves a request. */
     bool by_id = e && e->has_id && e->id.len > 0 && s->log_names_events &&
@@ -332,17 +431,19 @@ static void check_missing(struct rule_run *run, const struct session *s)
 {
     if (!s->has_log || s->log_from_map || !(s->log_processes || s->log_receives))
         return;
+    struct cursors c = cursors_of(s);
     for (uint32_t i = 0; i < s->event_count; i++) {
         const struct event *e = event_at(s, i);
         for (uint32_t k = 0; e && k < e->msg_count; k++)
-            missing_message(run, s, e, &e->msg[k]);
+            missing_message(run, s, &c, e, &e->msg[k]);
     }
     for (uint32_t i = 0; i < s->exch_count; i++) {
         const struct exch *x = s->exch[i];
         for (uint32_t k = 0; x->status < 400 && x->method == HTTP_METHOD_POST && k < x->reply_count;
              k++)
-            missing_message(run, s, NULL, &x->reply[k]);
+            missing_message(run, s, &c, NULL, &x->reply[k]);
     }
+    cursors_release(&c);
 }
 
 /* Is the wire wholly known up to a moment after t, and does the capture go on as far? */
