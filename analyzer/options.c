@@ -1,6 +1,8 @@
 /* options.c - see options.h. */
 #include "options.h"
 
+#include "plain.h"
+
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -103,13 +105,15 @@ struct parser {
 
 static PRINTF_LIKE(2, 3) bool bad(struct parser *p, const char *fmt, ...)
 {
+    AUTO(arena_freep) struct arena *a = arena_new();
+    char *text = NULL;
     va_list args;
 
     va_start(args, fmt);
-    fputs("sseaudit: ", p->err);
-    vfprintf(p->err, fmt, args);
-    fputc('\n', p->err);
+    if (vasprintf(&text, fmt, args) >= 0)
+        fprintf(p->err, "sseaudit: %s\n", plain_text(a, slice_str(text), PLAIN_WHOLE));
     va_end(args);
+    free(text);
     return false;
 }
 
@@ -132,11 +136,15 @@ static bool word_of(struct parser *p, const char *option, const struct word *lis
         *ret = w->value;
         return true;
     }
-    fprintf(p->err, "sseaudit: %s: unknown value \"%s\"; use ", option, optarg);
+    AUTO(arena_freep) struct arena *a = arena_new();
+    const char *known = "";
     for (size_t i = 0; i < count; i++)
-        fprintf(p->err, "%s%s", i == 0 ? "" : i + 1 < count ? ", " : " or ", list[i].text);
-    fputc('\n', p->err);
-    return false;
+        known = arena_printf(a, "%s%s%s", known,
+                             i == 0          ? ""
+                             : i + 1 < count ? ", "
+                                             : " or ",
+                             list[i].text);
+    return bad(p, "%s: unknown value \"%s\"; use %s", option, optarg, known);
 }
 
 static bool number_of(struct parser *p, const char *option, uint64_t max, uint64_t *ret)
@@ -159,7 +167,7 @@ static bool fail_on(struct parser *p)
     struct slice rest = slice_str(optarg);
     struct slice part;
 
-    while (rest.len > 0) {
+    do {
         const uint8_t *comma = memchr(rest.ptr, ',', rest.len);
         const struct word *w;
 
@@ -179,7 +187,7 @@ static bool fail_on(struct parser *p)
                        "--fail-on: unknown value \"" SLICE_FMT "\"; use error, warning, info or "
                        "never, and add \",undecidable\" where that should fail too",
                        SLICE_ARG(part));
-    }
+    } while (rest.len > 0);
     return true;
 }
 
@@ -274,7 +282,11 @@ static bool take_option(struct parser *p, int code)
 static bool unknown_option(struct parser *p, int code, const char *argument)
 {
     const char *what = code == ':' ? "needs a value" : "is not an option";
+    const char *value = strncmp(argument, "--", 2) == 0 ? strchr(argument, '=') : NULL;
 
+    if (value && optopt != 0) /* getopt knows the option, and refuses the value */
+        return bad(p, "%.*s takes no value; see sseaudit --help", (int)(value - argument),
+                   argument);
     if (optopt > ' ' && optopt < 256)
         return bad(p, "-%c %s; see sseaudit --help", optopt, what);
     return bad(p, "%s %s; see sseaudit --help", argument, what);
