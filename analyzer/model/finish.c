@@ -135,6 +135,29 @@ static void replaced_find(struct model *m)
     free(turn);
 }
 
+/* From when on something of the exchange is missing. */
+static int64_t whole_until(const struct exch *x)
+{
+    if (x->undecodable || x->head_gap || (x->rflags & RECF_HEAD_LOST) || !x->has_request)
+        return x->first.time;
+    if (!x->gap_at.time)
+        return INT64_MAX;
+    return x->gap_at.time > x->first.time ? x->gap_at.time : x->first.time;
+}
+
+static void evidence_set(struct session *s)
+{
+    s->whole_until = INT64_MAX;
+    s->ids_until = INT64_MAX;
+    for (uint32_t i = 0; i < s->exch_count; i++) {
+        const struct exch *x = s->exch[i];
+        if (whole_until(x) < s->whole_until)
+            s->whole_until = whole_until(x);
+        if ((x->rflags & RECF_IDS_PARTIAL) && x->first.time < s->ids_until)
+            s->ids_until = x->first.time;
+    }
+}
+
 static void gone_find(struct session *s)
 {
     for (uint32_t i = 0; i < s->exch_count; i++) {
@@ -262,6 +285,7 @@ void model_finish(struct model *m, bool truncated)
         eras_set(s);
         identity_set(s);
         gone_find(s);
+        evidence_set(s);
         requests_settle(s);
     }
     replaced_find(m);

@@ -83,7 +83,7 @@ struct message {
     bool across_break; /* the previous one came on another leg */
     /* a log message that counts, as "5 of 20" or "5/20"; total 0: it does not */
     uint32_t counter, counter_total;
-    uint32_t track;    /* its entries in the log: index into session->track, or NONE */
+    uint32_t track; /* its entries in the log: index into session->track, or NONE */
 };
 
 /* A JSON-RPC request of either side. */
@@ -448,8 +448,8 @@ struct session {
     uint32_t index; /* order of first appearance */
     char name[16];  /* "s1" */
     struct model *model;
-    struct slice id;  /* Mcp-Session-Id, or the legacy endpoint; ptr NULL: none */
-    struct slice key; /* private: what it is looked up by, with the authority */
+    struct slice id;    /* Mcp-Session-Id, or the legacy endpoint; ptr NULL: none */
+    struct slice key;   /* private: what it is looked up by, with the authority */
     struct slice alias; /* private: ... as the other kind of evidence tells it; ptr NULL: none */
     struct slice authority;
     bool orphan; /* of legs whose request is not in the evidence */
@@ -501,6 +501,8 @@ struct session {
     uint32_t gaps;   /* holes of the evidence in it */
     struct place gap_at;
     bool truncated; /* the file was cut while it lived */
+    /* Up to here the requests and the bytes of all exchanges, and the ids of events, are known. */
+    int64_t whole_until, ids_until;
 
     /* the log */
     bool has_log;

@@ -46,27 +46,12 @@ static void undecided(struct judge *j, const char *why)
 
 bool session_whole_before(const struct session *s, int64_t t)
 {
-    if (s->starts_late || s->forgotten)
-        return false;
-    for (uint32_t i = 0; i < s->exch_count; i++) {
-        const struct exch *x = s->exch[i];
-        if (x->first.time >= t)
-            continue;
-        if (x->undecodable || x->head_gap || (x->rflags & RECF_HEAD_LOST) || !x->has_request)
-            return false;
-        if (x->gap_at.time && x->gap_at.time < t)
-            return false;
-    }
-    return true;
+    return !s->starts_late && !s->forgotten && t <= s->whole_until;
 }
 
 bool session_ids_partial(const struct session *s, int64_t t)
 {
-    for (uint32_t i = 0; i < s->exch_count; i++) {
-        if ((s->exch[i]->rflags & RECF_IDS_PARTIAL) && s->exch[i]->first.time < t)
-            return true;
-    }
-    return false;
+    return t > s->ids_until;
 }
 
 static void find_cursor(struct judge *j)
