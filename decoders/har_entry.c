@@ -599,13 +599,14 @@ static struct exchange_end_facts end_of(const struct har_entry *e)
     struct slice error = error_of(e);
     struct exchange_end_facts f = { .kind = END_COMPLETE, .close_not_known = true };
 
-    if (!har_entry_answered(e) && is_by(e, HAR_BY_DEVTOOLS) && error.len == 0)
-        f.kind = END_OPEN; /* it names what failed: this was going on at the export */
-    else if (!har_entry_answered(e))
+    /* DevTools names what failed: without that the request was going on at the export. */
+    bool waits = is_by(e, HAR_BY_DEVTOOLS) && error.len == 0;
+
+    if (!har_entry_answered(e) && !waits)
         f.kind = error_kind(error) == END_CLIENT_RST ? END_CLIENT_RST : END_RST;
-    else if (error.len > 0 && !is_harmless(e, error))
+    else if (har_entry_answered(e) && error.len > 0 && !is_harmless(e, error))
         f.kind = error_kind(error);
-    else if (is_open(e))
+    else if (!har_entry_answered(e) || is_open(e))
         f.kind = END_OPEN;
     else if (is_cut_unmarked(e))
         f.kind = END_FIN;

@@ -83,36 +83,59 @@ static void add_field(struct fields *f, struct slice name, struct slice value)
                                       NGHTTP2_NV_FLAG_NONE };
 }
 
-/* Names are lower case (8.2.1); the framing of HTTP/1.1 does not exist (8.2.2), and Host is
- * :authority. */
-static void add_headers(struct scene_h2 *h, struct fields *f, const struct http_head *head)
+/* Names are lower case (8.2.1). */
+static struct slice lower(struct scene_h2 *h, struct slice name)
+{
+    uint8_t *text = arena_alloc(h->arena, name.len + 1);
+
+    for (size_t i = 0; i < name.len; i++) {
+        uint8_t c = name.ptr[i];
+        text[i] = c >= 'A' && c <= 'Z' ? (uint8_t)(c + 32) : c;
+    }
+    return (struct slice){ text, name.len };
+}
+
+/* The framing of HTTP/1.1 does not exist (8.2.2), and Host is :authority. */
+static bool is_left(struct slice name, const struct http_head *head)
 {
     static const char *const none[] = { "host", "transfer-encoding", "connection", "keep-alive" };
-    unsigned length = head->flags & (RECF_LENGTH | RECF_LENGTH_CONFLICT);
 
+    for (size_t i = 0; i < ARRAY_LEN(none); i++) {
+        if (slice_eq(name, slice_str(none[i])))
+            return true;
+    }
+    return slice_eq(name, SLICE_LIT("content-length")) &&
+           (head->flags & (RECF_LENGTH | RECF_LENGTH_CONFLICT)) != RECF_LENGTH;
+}
+
+static void add_headers(struct scene_h2 *h, struct fields *f, const struct http_head *head)
+{
     for (size_t i = 0; i < head->count; i++) {
-        char *name = arena_str(h->arena, head->header[i].name);
-        for (char *c = name; *c; c++)
-            *c = *c >= 'A' && *c <= 'Z' ? (char)(*c + 32) : *c;
-        bool leave = strcmp(name, "content-length") == 0 && length != RECF_LENGTH;
-        for (size_t k = 0; k < ARRAY_LEN(none); k++)
-            leave |= strcmp(name, none[k]) == 0;
-        if (!leave)
-            add_field(f, slice_str(name), head->header[i].value);
+        struct slice name = lower(h, head->header[i].name);
+        if (!is_left(name, head))
+            add_field(f, name, head->header[i].value);
     }
 }
 
-static void put_headers(struct scene_h2 *h, struct made *m, enum dir dir, uint32_t stream,
-                        const struct fields *f, bool end)
+struct block {
+    enum dir dir;
+    uint32_t stream;
+    bool end;
+};
+
+static void put_headers(struct scene_h2 *h, struct made *m, const struct block *b,
+                        const struct fields *f)
 {
-    size_t room = nghttp2_hd_deflate_bound(h->deflater[dir], f->nv, f->count);
-    uint8_t *block = arena_alloc(h->arena, room);
-    ssize_t n = nghttp2_hd_deflate_hd(h->deflater[dir], block, room, f->nv, f->count);
+    nghttp2_hd_deflater *d = h->deflater[b->dir];
+    size_t room = nghttp2_hd_deflate_bound(d, f->nv, f->count);
+    uint8_t *bytes = arena_alloc(h->arena, room);
+    ssize_t n = nghttp2_hd_deflate_hd(d, bytes, room, f->nv, f->count);
 
     if (n < 0 || n > FRAME_MAX)
         abort();
-    put_frame(m, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS | (end ? NGHTTP2_FLAG_END_STREAM : 0u),
-              stream, (struct slice){ block, (size_t)n });
+    put_frame(m, NGHTTP2_HEADERS,
+              NGHTTP2_FLAG_END_HEADERS | (b->end ? NGHTTP2_FLAG_END_STREAM : 0u), b->stream,
+              (struct slice){ bytes, (size_t)n });
 }
 
 static void put_data(struct made *m, uint32_t stream, struct slice data, bool end)
@@ -149,7 +172,7 @@ struct slice scene_h2_request(struct scene_h2 *h, const struct http_head *head, 
         add_field(&f, SLICE_LIT(":authority"), authority);
     add_field(&f, SLICE_LIT(":path"), head->target);
     add_headers(h, &f, head);
-    put_headers(h, &m, DIR_CLIENT, *ret, &f, body.len == 0);
+    put_headers(h, &m, &(struct block){ DIR_CLIENT, *ret, body.len == 0 }, &f);
     if (body.len > 0)
         put_data(&m, *ret, body, true);
     return arena_copy(h->arena, made_slice(&m));
@@ -165,7 +188,7 @@ struct slice scene_h2_response(struct scene_h2 *h, uint32_t stream, const struct
     add_headers(h, &f, head);
     if (gzip)
         add_field(&f, SLICE_LIT("content-encoding"), SLICE_LIT("gzip"));
-    put_headers(h, &m, DIR_SERVER, stream, &f, false);
+    put_headers(h, &m, &(struct block){ DIR_SERVER, stream, false }, &f);
     return arena_copy(h->arena, made_slice(&m));
 }
 

@@ -267,14 +267,16 @@ static struct wire *wire_shared(struct writer *w, const struct conn *conn, struc
 static void shake_hands(struct writer *w, struct wire *c, int64_t t)
 {
     enum dir dir = DIR_CLIENT;
-    unsigned silent = 0;
 
     c->tls = scene_tls_connect(w->tls);
-    for (; silent < 2; dir = !dir, t += 2 * TICK) {
+    for (unsigned silent = 0; silent < 2; silent++) {
         struct slice flight = scene_tls_flight(c->tls, dir);
-        silent = flight.len > 0 ? 0 : silent + 1;
-        if (flight.len > 0)
+        if (flight.len > 0) {
             say_acked(w, c, dir, flight, t);
+            silent = 0;
+        }
+        dir = !dir;
+        t += 2 * TICK;
     }
 }
 
@@ -282,7 +284,8 @@ static void open_h2(struct writer *w, struct wire *c, int64_t t)
 {
     c->h2 = scene_h2_new(w->sc->arena);
     for (enum dir dir = DIR_CLIENT; dir <= DIR_SERVER; dir++)
-        say_acked(w, c, dir, sealed(w, c, dir, scene_h2_open(c->h2, dir)), t + 2 * dir * TICK);
+        say_acked(w, c, dir, sealed(w, c, dir, scene_h2_open(c->h2, dir)),
+                  t + 2 * TICK * (int64_t)dir);
 }
 
 static void open_wire(struct writer *w, struct wire *c, int64_t t)

@@ -53,6 +53,7 @@ struct variant {
     enum words words;
     const char *const *unlike; /* rules that may say otherwise; NULL ends */
     bool (*can)(const struct scene *sc);
+    unsigned one_of; /* only one scene of so many, by its name; 0: all */
 };
 
 /* Compression is the variant's own. */
@@ -145,7 +146,7 @@ static bool can_share(const struct scene *sc)
 static const struct variant variants[] = {
     { .name = "as it is" },
     { .name = "in small segments", .style = { .seed = 1, .most = 40 } },
-    { .name = "byte by byte", .style = { .seed = 2, .most = 1 } },
+    { .name = "byte by byte", .one_of = 2, .style = { .seed = 2, .most = 1 } },
     { .name = "in reordered segments", .style = { .seed = 3, .most = 60, .backwards = true } },
     { .name = "every packet twice", .style = { .twice = true } },
     { .name = "coded with gzip", .style = { .gzip = true }, .unlike = unlike_gzip },
@@ -159,14 +160,16 @@ static const struct variant variants[] = {
     { .name = "pcapng, two interfaces",
       .form = { .pcapng = true, .link = { LINK_ETHER, LINK_SLL2 } } },
     { .name = "pcapng, big endian, small segments",
+      .one_of = 2,
       .style = { .seed = 5, .most = 100 },
       .form = { .pcapng = true, .big = true, .link = { LINK_SLL2, LINK_ETHER } } },
-    { .name = "in VLANs", .form = { .link = { LINK_VLAN } } },
-    { .name = "over IPv6", .form = { .link = { LINK_IPV6 } }, .words = WORDS_NONE },
-    { .name = "SLL2", .form = { .link = { LINK_SLL2 } } },
-    { .name = "in GRE", .form = { .link = { LINK_GRE } } },
-    { .name = "in VXLAN", .form = { .link = { LINK_VXLAN } } },
+    { .name = "in VLANs", .one_of = 3, .form = { .link = { LINK_VLAN } } },
+    { .name = "over IPv6", .one_of = 2, .form = { .link = { LINK_IPV6 } }, .words = WORDS_NONE },
+    { .name = "SLL2", .one_of = 3, .form = { .link = { LINK_SLL2 } } },
+    { .name = "in GRE", .one_of = 3, .form = { .link = { LINK_GRE } } },
+    { .name = "in VXLAN", .one_of = 3, .form = { .link = { LINK_VXLAN } } },
     { .name = "within and without VXLAN",
+      .one_of = 2,
       .form = { .pcapng = true, .link = { LINK_VXLAN, LINK_ETHER } } },
     /* several taps */
     { .name = "doubles of -i any",
@@ -193,11 +196,16 @@ static const struct variant variants[] = {
     /* TLS */
     { .name = "TLS 1.3", .style = { .tls = SCENE_TLS_13 }, .can = has_begins },
     { .name = "TLS 1.3 in small segments, secrets within",
+      .one_of = 2,
       .style = { .tls = SCENE_TLS_13, .seed = 6, .most = 70 },
       .form = { .pcapng = true, .secrets = true },
       .can = has_begins },
-    { .name = "TLS 1.2, keys first", .style = { .tls = SCENE_TLS_12 }, .reversed = true },
+    { .name = "TLS 1.2, keys first",
+      .one_of = 2,
+      .style = { .tls = SCENE_TLS_12 },
+      .reversed = true },
     { .name = "TLS 1.3, two lossy taps",
+      .one_of = 2,
       .style = { .tls = SCENE_TLS_13 },
       .form = { .of = 5, .lost = 1 },
       .second = { .of = 5, .lost = 3 },
@@ -211,6 +219,7 @@ static const struct variant variants[] = {
       .unlike = unlike_h2,
       .can = can_h2 },
     { .name = "HTTP/2 byte by byte",
+      .one_of = 4,
       .style = { .carrier = CARRIER_H2, .seed = 7, .most = 1 },
       .words = WORDS_NO_NUMBERS,
       .unlike = unlike_h2,
@@ -475,6 +484,10 @@ static bool begins_late(const struct scene *sc)
  * several files one would be cut, not the recording. */
 static bool can_vary(const struct variant *v, const struct scene *sc)
 {
+    const char *name = strrchr(sc->path, '/');
+
+    if (v->one_of > 0 && hash_bytes(slice_str(name ? name : sc->path)) % v->one_of != 0)
+        return false;
     if (v->style.backwards && (scene_says(sc, "late") || begins_late(sc)))
         return false;
     if (v->can && !v->can(sc))
