@@ -41,7 +41,8 @@ const char help_text[] =
     "\n"
     "Exit status: 0 no finding at or above --fail-on; 1 findings; 2 usage or policy error, "
     "nothing\n"
-    "was analysed; 3 an input could not be read, or not to its end (what could be was reported).\n";
+    "was analysed; 3 an input could not be read, or not to its end (what could be was reported),\n"
+    "or the report could not be written.\n";
 
 const char help_policy_text[] =
     "A policy file is one JSON object; every member is optional, unknown ones are refused.\n"
