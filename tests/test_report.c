@@ -20,68 +20,135 @@
     "\"}],\"content\":{\"mimeType\":\"" type "\",\"text\":\"" body "\"}}"
 
 /* Event ids and the id of a request that hold the session's; an Authorization, a cookie. */
-static const char
-    har[] = "{\"log\":{\"version\":\"1.2\",\"creator\":{\"name\":\"t\",\"version\":\"1\"},"
-            "\"entries\":["
-            "{" TIME "0Z\",\"time\":100," POST(
-                "{\"name\":\"authorization\",\"value\":\"Bearer secret-token\"}",
-                "{\\\"jsonrpc\\\":\\\"2.0\\\",\\\"id\\\":0,\\\"method\\\":\\\"initialize\\\","
-                "\\\"params\\\":"
-                "{\\\"protocolVersion\\\":\\\"2025-11-25\\\",\\\"capabilities\\\":{},"
-                "\\\"clientInfo\\\":"
-                "{\\\"name\\\":\\\"c\\\",\\\"version\\\":\\\"1\\\"}}}") "," RESPONSE(ID
-                                                                                     ",{\"name\":"
-                                                                                     "\"set-"
-                                                                                     "cookie\","
-                                                                                     "\"value\":"
-                                                                                     "\"a=secret-"
-                                                                                     "cookie\"},",
-                                                                                     "application/"
-                                                                                     "json",
-                                                                                     "{\\\"jsonrpc"
-                                                                                     "\\\":\\\"2."
-                                                                                     "0\\\","
-                                                                                     "\\\"id\\\":0,"
-                                                                                     "\\\"result\\"
-                                                                                     "\":{"
-                                                                                     "\\\"protocolV"
-                                                                                     "ersion\\\":"
-                                                                                     "\\\"2025-11-"
-                                                                                     "25\\\","
-                                                                                     "\\\"capabilit"
-                                                                                     "ies\\\":{},"
-                                                                                     "\\\"serverInf"
-                                                                                     "o\\\":{"
-                                                                                     "\\\"name\\\":"
-                                                                                     "\\\"s\\\","
-                                                                                     "\\\"version\\"
-                                                                                     "\":\\\"1\\\"}"
-                                                                                     "}}") "},"
-                                                                                           "{" TIME
-                                                                                           "1Z\","
-                                                                                           "\"time"
-                                                                                           "\":"
-                                                                                           "100"
-                                                                                           "," POST(
-                                                                                               VERSION "," ID, "{\\\"jsonrpc\\\":\\\"2.0\\\",\\\"id\\\":\\\"" SESSION
-                                                                                                               ".1\\\",\\\"method\\\":"
-                                                                                                               "\\\"tools/call\\\",\\\"params\\\":{\\\"name\\\":\\\"t\\\"}}") "," RESPONSE("",
-                                                                                                                                                                                           "text/event-stream",
-                                                                                                                                                                                           "id: " SESSION
-                                                                                                                                                                                           "/1\\ndata: {\\\"jsonrpc\\\":\\\"2.0\\\",\\\"method\\\":"
-                                                                                                                                                                                           "\\\"notifications/message\\\",\\\"params\\\":{\\\"data\\\":\\\"secret-payload\\\"}}\\n\\n") "},"
-                                                                                                                                                                                                                                                                                        "{" TIME "2Z\",\"time\":100," REQUEST("GET", VERSION "," ID
-                                                                                                                                                                                                                                                                                                                                             ",{\"name\":\"last-event-id\",\"value\":\"" SESSION
-                                                                                                                                                                                                                                                                                                                                             "/1\"}") "}," RESPONSE("",
-                                                                                                                                                                                                                                                                                                                                                                    "text/event-stream",
-                                                                                                                                                                                                                                                                                                                                                                    "id: " SESSION
-                                                                                                                                                                                                                                                                                                                                                                    "/1\\ndata: {\\\"jsonrpc\\\":\\\"2.0\\\",\\\"method\\\":"
-                                                                                                                                                                                                                                                                                                                                                                    "\\\"notifications/message\\\",\\\"params\\\":{\\\"data\\\":\\\"secret-payload\\\"}}\\n\\n"
-                                                                                                                                                                                                                                                                                                                                                                    "id: " SESSION
-                                                                                                                                                                                                                                                                                                                                                                    "/2\\ndata: {\\\"jsonrpc\\\":\\\"2.0\\\",\\\"id\\\":\\\"" SESSION
-                                                                                                                                                                                                                                                                                                                                                                    ".1\\\","
-                                                                                                                                                                                                                                                                                                                                                                    "\\\"result\\\":{}}\\n\\n") "}"
-                                                                                                                                                                                                                                                                                                                                                                                                "]}}";
+static const char har[] =
+    "{\"log\":{\"version\":\"1.2\",\"creator\":{\"name\":\"t\",\"version\":\"1\"},"
+    "\"entries\":["
+    "{" TIME "0Z\",\"time\":100," POST(
+        "{\"name\":\"authorization\",\"value\":\"Bearer "
+        "secret-token\"}",
+        "{\\\"jsonrpc\\\":\\\"2.0\\\",\\\"id\\\":0,"
+        "\\\"method\\\":\\\"initialize\\\","
+        "\\\"params\\\":"
+        "{\\\"protocolVersion\\\":\\\"2025-11-25\\\","
+        "\\\"capabilities\\\":{},"
+        "\\\"clientInfo\\\":"
+        "{\\\"name\\\":\\\"c\\\",\\\"version\\\":\\\"1\\\"}}"
+        "}") "," RESPONSE(ID ",{\"name\":"
+                             "\"set-"
+                             "cookie\","
+                             "\"value\":"
+                             "\"a=secret-"
+                             "cookie\"},",
+                          "application/"
+                          "json",
+                          "{\\\"jsonrpc"
+                          "\\\":\\\"2."
+                          "0\\\","
+                          "\\\"id\\\":0,"
+                          "\\\"result\\"
+                          "\":{"
+                          "\\\"protocolV"
+                          "ersion\\\":"
+                          "\\\"2025-11-"
+                          "25\\\","
+                          "\\\"capabilit"
+                          "ies\\\":{},"
+                          "\\\"serverInf"
+                          "o\\\":{"
+                          "\\\"name\\\":"
+                          "\\\"s\\\","
+                          "\\\"version\\"
+                          "\":\\\"1\\\"}"
+                          "}}") "},"
+                                "{" TIME "1Z\","
+                                "\"time"
+                                "\":"
+                                "100"
+                                "," POST(
+                                    VERSION "," ID,
+                                    "{\\\"jsonrpc\\\":\\\"2."
+                                    "0\\\",\\\"id\\\":"
+                                    "\\\"" SESSION ".1\\\",\\\"method\\\":"
+                                    "\\\"tools/"
+                                    "call\\\","
+                                    "\\\"params\\\":{"
+                                    "\\\"name\\\":\\\"t\\\"}"
+                                    "}") "," RESPONSE("",
+                                                      "text/"
+                                                      "event"
+                                                      "-stre"
+                                                      "am",
+                                                      "id:"
+                                                      " " SESSION "/1\\n"
+                                                      "data:"
+                                                      " {"
+                                                      "\\\"j"
+                                                      "sonrp"
+                                                      "c\\\""
+                                                      ":\\\""
+                                                      "2."
+                                                      "0\\\""
+                                                      ",\\\""
+                                                      "metho"
+                                                      "d\\\""
+                                                      ":"
+                                                      "\\\"n"
+                                                      "otifi"
+                                                      "catio"
+                                                      "ns/"
+                                                      "messa"
+                                                      "ge\\"
+                                                      "\","
+                                                      "\\\"p"
+                                                      "arams"
+                                                      "\\\":"
+                                                      "{\\\""
+                                                      "data"
+                                                      "\\\":"
+                                                      "\\\"s"
+                                                      "ecret"
+                                                      "-payl"
+                                                      "oad\\"
+                                                      "\"}}"
+                                                      "\\n\\"
+                                                      "n") "},"
+                                                           "{" TIME "2Z\",\"time\":100," REQUEST(
+                                                               "GET", VERSION
+                                                               "," ID ",{\"name\":\"last-event-"
+                                                               "id\",\"value\":\"" SESSION
+                                                               "/1\"}") "}," RESPONSE("",
+                                                                                      "text/"
+                                                                                      "event-"
+                                                                                      "stream",
+                                                                                      "id: " SESSION
+                                                                                      "/1\\ndata: "
+                                                                                      "{\\\"jsonrpc"
+                                                                                      "\\\":\\\"2."
+                                                                                      "0\\\","
+                                                                                      "\\\"method\\"
+                                                                                      "\":"
+                                                                                      "\\\"notifica"
+                                                                                      "tions/"
+                                                                                      "message\\\","
+                                                                                      "\\\"params\\"
+                                                                                      "\":{"
+                                                                                      "\\\"data\\\""
+                                                                                      ":\\\"secret-"
+                                                                                      "payload\\\"}"
+                                                                                      "}\\n\\n"
+                                                                                      "id: " SESSION
+                                                                                      "/2\\ndata: "
+                                                                                      "{\\\"jsonrpc"
+                                                                                      "\\\":\\\"2."
+                                                                                      "0\\\","
+                                                                                      "\\\"id\\\":"
+                                                                                      "\\\"" SESSION
+                                                                                      ".1\\\","
+                                                                                      "\\\"result\\"
+                                                                                      "\":{}}"
+                                                                                      "\\n\\n") "}"
+                                                                                                "]}"
+                                                                                                "}";
 
 static char *report(const char *path, enum format format, bool reveal)
 {
