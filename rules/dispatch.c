@@ -209,8 +209,9 @@ static bool never_handled(const struct session *s, const struct event *e)
 static const struct advance *skipped_by(const struct session *s, const struct cursors *c,
                                         const struct event *e)
 {
-    if (!e->has_id || e->msg_count == 0 || e->first != e->index || e->ordinal == NONE ||
-        e->ambiguous || e->stripped || !s->log_processes || !covers(s, e->at.time))
+    if (!e->has_id || e->no_time || e->msg_count == 0 || e->first != e->index ||
+        e->ordinal == NONE || e->ambiguous || e->stripped || !s->log_processes ||
+        !covers(s, e->at.time))
         return NULL;
     if (!event_delivered(s, e) || !never_handled(s, e))
         return NULL;
@@ -396,7 +397,7 @@ static void missing_message(struct rule_run *run, const struct session *s, const
                             const struct event *e, const struct message *m)
 {
     if (m->from_client || m->same_as || m->kind == RPC_OTHER || m->track != NONE ||
-        !covers(s, m->at.time) || !message_delivered(s, m))
+        (e && e->no_time) || !covers(s, m->at.time) || !message_delivered(s, m))
         return;
     const struct request *q = m->request == NONE ? NULL : s->request[m->request];
     if (q && q->cancelled.time && q->cancelled.time < m->at.time)

@@ -203,6 +203,13 @@ static void check_empty(struct rule_run *run, const struct resumption *r)
     const struct exch *x = s->exch[r->exch];
     if (x->end_kind == END_FIN || x->end_kind == END_RST)
         return; /* cut before it could say anything */
+    if (x->close_not_known) {
+        undecidable_add(run, s, r->stream,
+                        "the recording does not tell how the empty leg that "
+                        "answered cursor %s ended",
+                        run_id(run, r->cursor));
+        return;
+    }
     const char *open = outstanding_text(run, r);
     struct finding *f = on(run, r, PARTY_SERVER);
     f->severity = open ? SEV_ERROR : SEV_INFO;

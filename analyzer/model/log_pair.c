@@ -499,7 +499,7 @@ static const struct message *pair_message(struct pairing *p, const struct log_en
 
     if (e->event_id.ptr && e->event_id.len > 0) {
         ev = event_at(p->s, event_by_id(p->s, e->event_id));
-        if (!ev || ev->next_same_id != NONE)
+        if (!ev || ev->next_same_id != NONE || ev->no_time)
             return NULL;
         *ret_time = ev->at.time;
         return ev->msg_count ? &ev->msg[0] : NULL;
@@ -507,7 +507,8 @@ static const struct message *pair_message(struct pairing *p, const struct log_en
     m = by_digest(p, e, 0);
     if (!m && !slice_starts(e->method, SLICE_LIT("notifications/")))
         m = by_request(p, e);
-    if (m)
+    const struct event *of = m && m->event != NONE ? event_at(p->s, m->event) : NULL;
+    if (m && !(of && of->no_time))
         *ret_time = m->at.time;
     return m;
 }

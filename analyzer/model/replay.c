@@ -198,7 +198,8 @@ static bool goes_on_unseen(const struct session *s, const struct stream *st, con
 {
     if (!l->ended || l->end == END_OPEN)
         return false;
-    return l->end != END_COMPLETE || !all_answered(s, st, l->end_at.time);
+    return l->end != END_COMPLETE || leg_exch(s, l)->close_not_known ||
+           !all_answered(s, st, l->end_at.time);
 }
 
 /* Was every other stream of the session open or complete in that time? Then no id of the session
@@ -354,7 +355,8 @@ static void see_fresh(struct walk *w, const struct event *e, struct slice after)
     if (w->fresh == 0 && r->head == NONE)
         gap_by_tail(w, e);
     head_set(w, e, e->first);
-    bool live = w->last_numbered && event_is_live(w->leg, w->last_numbered, e);
+    /* Without times of their own, events behind the head may all be live. */
+    bool live = w->last_numbered && (e->no_time || event_is_live(w->leg, w->last_numbered, e));
     bool gap = !live && after.len > 0 && gap_by_scheme(w, after, e);
     if (!gap && w->last_numbered && !id_distance(w->s, w->last_numbered->id, e->id, &distance) &&
         w->s->scheme_proven && w->s->scheme != SCHEME_TIME &&

@@ -351,7 +351,7 @@ static bool log_would_name(const struct session *s, const struct event *e)
         !s->log_handles_notifications)
         return false;
     return s->log_processes && s->log_names_events && !s->log_from_map && e->msg_count > 0 &&
-           e->at.time >= s->log_first && e->at.time <= s->log_last;
+           !e->no_time && e->at.time >= s->log_first && e->at.time <= s->log_last;
 }
 
 static bool never_processed(const struct session *s, const struct event *e)
