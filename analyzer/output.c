@@ -1,9 +1,11 @@
 /* output.c - see output.h. */
 #include "output.h"
 
+#include "input.h"
 #include "plain.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,6 +17,30 @@ static void say(FILE *err, const char *path, const char *what, int number)
 
     fprintf(err, "sseaudit: %s: %s: %s\n", plain_text(a, slice_str(path), PLAIN_WHOLE), what,
             strerror_r(number, text, sizeof(text)));
+}
+
+/* The temporary file of the one report that is being written, for a signal to take away. */
+static const char *volatile unfinished;
+
+static void on_interrupt(int number)
+{
+    if (unfinished)
+        unlink(unfinished);
+    raise(number); /* as the handler is gone by now (SA_RESETHAND), this ends the program */
+}
+
+static void take_away_when_interrupted(const char *temporary)
+{
+    static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
+    struct sigaction act = { .sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND };
+    struct sigaction old;
+
+    unfinished = temporary;
+    for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+        /* What is ignored (nohup) stays ignored. */
+        if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+            sigaction(numbers[i], &act, NULL);
+    }
 }
 
 static FILE *open_temporary(struct output *out)
@@ -32,6 +58,8 @@ static FILE *open_temporary(struct output *out)
         close(fd);
         unlink(out->temporary);
     }
+    if (to)
+        take_away_when_interrupted(out->temporary);
     return to;
 }
 
@@ -54,15 +82,40 @@ static FILE *open_file(struct output *out)
 
 static void output_free(struct output *out)
 {
+    if (unfinished == out->temporary)
+        unfinished = NULL;
     free(out->place);
     free(out->temporary);
     free(out);
 }
 
+static bool is_recording(const char *path)
+{
+    struct input_error ignored;
+    struct stat st;
+    struct input *in;
+    enum input_kind kind;
+
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+        return false;
+    in = input_open(path, &ignored);
+    if (!in)
+        return false;
+    kind = input_recognise(in);
+    input_free(in);
+    return kind != INPUT_UNKNOWN && kind != INPUT_EMPTY;
+}
+
 struct output *output_open(const char *path, FILE *err)
 {
-    struct output *out = mem_alloc(sizeof(*out));
+    struct output *out;
 
+    if (path && strcmp(path, "-") != 0 && is_recording(path)) {
+        say(err, path, "this is a recording, and the report would replace it; name another file",
+            EEXIST);
+        return NULL;
+    }
+    out = mem_alloc(sizeof(*out));
     out->path = path && strcmp(path, "-") != 0 ? path : NULL;
     out->to = out->path ? open_file(out) : stdout;
     if (out->to)

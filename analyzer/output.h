@@ -2,8 +2,9 @@
  * output.h - where a report goes: standard output, a device or pipe, or a file that appears only
  * when it is whole.
  *
- *     out = output_open(path, err);         path NULL or "-": standard output; NULL: one line on
- * err
+ *     out = output_open(path, err);         path NULL or "-": standard output
+ *                                           NULL: it cannot be written, or is a capture, a HAR or a
+ *                                           key log, which no report replaces; one line on err
  *     ... write to out->to ...
  *     ok = output_close(out, err);          renames; false: it could not be written
  */

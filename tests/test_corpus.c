@@ -10,8 +10,10 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define SAMPLE SOURCE_DIR "/samples/silent-gap/capture.pcap"
@@ -249,6 +251,44 @@ static void test_output_fails(void **state)
     assert_non_null(strstr(s->err, "the report cannot be written"));
 }
 
+/* "-o capture.pcap log.ndjson" is a slip that must not cost the capture. */
+static void test_output_is_a_recording(void **state)
+{
+    static const uint8_t pcap[24] = { 0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, [17] = 4, [20] = 1 };
+    static const char log[] = "{\"ts\":\"2026-01-01T00:00:00Z\",\"session\":\"s\","
+                              "\"event_id\":\"1\",\"state\":\"received\"}\n";
+    struct scratch *s = *state;
+    size_t len;
+    FILE *err = open_memstream(&s->err, &len);
+
+    write_file(s, "recording", (const char *)pcap, sizeof(pcap));
+    assert_null(output_open(in_dir(s, "recording"), err));
+    write_file(s, "recording", log, sizeof(log) - 1);
+    assert_null(output_open(in_dir(s, "recording"), err));
+    fclose(err);
+    assert_non_null(strstr(s->err, "this is a recording"));
+    assert_int_equal(files_in(s), 1);
+}
+
+static void test_output_interrupted(void **state)
+{
+    struct scratch *s = *state;
+    const char *path = in_dir(s, "report");
+    pid_t child = fork();
+    int status;
+
+    assert_true(child >= 0);
+    if (child == 0) {
+        if (output_open(path, stderr))
+            raise(SIGTERM);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), SIGTERM);
+    assert_int_equal(files_in(s), 0);
+}
+
 /* What is no file stays what it is, and a folder is refused before any work is done. */
 static void test_output_elsewhere(void **state)
 {
@@ -307,6 +347,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(test_output, setup, teardown),
         cmocka_unit_test_setup_teardown(test_output_fails, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_output_is_a_recording, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_output_interrupted, setup, teardown),
         cmocka_unit_test_setup_teardown(test_output_elsewhere, setup, teardown),
         cmocka_unit_test_setup_teardown(test_output_through_link, setup, teardown),
     };
