@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* With more captures than this each is opened only when its time comes. */
@@ -175,7 +176,7 @@ static void read_log(struct pipeline *p, struct audit_input *about, struct input
     tell_faults(p, about, faults);
 }
 
-static void finish_log(struct pipeline *p, struct audit_input *about, struct input *in)
+static void finish_input(struct pipeline *p, struct audit_input *about, struct input *in)
 {
     if (input_damage(in) && about->status == INPUT_COMPLETE) {
         about->status = input_cut(in) ? INPUT_TRUNCATED : INPUT_DAMAGED;
@@ -186,6 +187,40 @@ static void finish_log(struct pipeline *p, struct audit_input *about, struct inp
     about->bytes = input_bytes(in);
     input_sha256_hex(in, about->sha256);
     input_free(in);
+}
+
+/* The same log twice on the command line is one log: its entries would count as done twice. */
+static void drop_repeated_log(struct pipeline *p, struct audit_input *about)
+{
+    for (const struct audit_input *a = p->audit->input; a < about; a++) {
+        if (a->kind != INPUT_DISPATCH_LOG || a->bytes != about->bytes ||
+            strcmp(a->sha256, about->sha256) != 0)
+            continue;
+        dispatch_log_drop_last(p->audit->log);
+        about->packets = 0;
+        note(p->audit, about, "the same as %s, and not counted again",
+             plain_text(p->audit->arena, slice_str(a->path), PLAIN_WHOLE));
+        return;
+    }
+}
+
+/* Unlike packets, entries of a HAR do not tell that they were there before. */
+static bool is_repeated_har(struct pipeline *p, struct audit_input *about)
+{
+    struct stat own;
+    struct stat other;
+
+    if (stat(about->path, &own) != 0)
+        return false;
+    for (const struct audit_input *a = p->audit->input; a < about; a++) {
+        if (a->kind != INPUT_HAR || stat(a->path, &other) != 0 || own.st_dev != other.st_dev ||
+            own.st_ino != other.st_ino)
+            continue;
+        note(p->audit, about, "the same as %s, and not counted again",
+             plain_text(p->audit->arena, slice_str(a->path), PLAIN_WHOLE));
+        return true;
+    }
+    return false;
 }
 
 /* ---- recognising ---- */
@@ -232,14 +267,20 @@ static void recognise(struct pipeline *p, uint32_t index)
         about->kind = seen;
     switch (about->kind) {
     case INPUT_PCAP:
-    case INPUT_PCAPNG:
-    case INPUT_HAR: add_source(p, about, in); return;
+    case INPUT_PCAPNG: add_source(p, about, in); return;
+    case INPUT_HAR:
+        if (is_repeated_har(p, about))
+            break;
+        add_source(p, about, in);
+        return;
     case INPUT_KEYLOG: read_keys(p, in, about); break;
     case INPUT_DISPATCH_LOG: read_log(p, about, in); break;
     case INPUT_UNKNOWN:
     case INPUT_EMPTY: not_ours(p, about, in); break;
     }
-    finish_log(p, about, in);
+    finish_input(p, about, in);
+    if (about->kind == INPUT_DISPATCH_LOG && about->status != INPUT_UNREAD)
+        drop_repeated_log(p, about);
 }
 
 /* ---- packets ---- */

@@ -154,3 +154,14 @@ bool dispatch_log_read(struct dispatch_log *log, struct input *in, uint32_t inpu
     log_reader_release(&r);
     return ok;
 }
+
+void dispatch_log_drop_last(struct dispatch_log *log)
+{
+    uint32_t last = (uint32_t)log->file_count - 1;
+
+    while (log->count > 0 && log->entry[log->count - 1].file == last)
+        log->count--;
+    while (log->fault_count > 0 && log->fault[log->fault_count - 1].file == last)
+        log->fault_count--;
+    log->file_count--;
+}

@@ -95,6 +95,8 @@ struct dispatch_log *dispatch_log_new(void);
 void dispatch_log_free(struct dispatch_log *log);
 bool dispatch_log_read(struct dispatch_log *log, struct input *in, uint32_t input_index,
                        struct input_error *reterr);
+/* Takes back what the last file read has put in, for one that turns out to be there already. */
+void dispatch_log_drop_last(struct dispatch_log *log);
 /* Do the first bytes look like a dispatch log of any form? */
 bool dispatch_log_is(struct slice head);
 

@@ -351,6 +351,40 @@ static void test_bad_log_lines(void **state)
     options_release(&opt);
 }
 
+/* A log or a HAR given twice, under one name or two, is there once. */
+static void test_given_twice(void **state)
+{
+    static const char har[] =
+        "{\"log\":{\"version\":\"1.2\",\"creator\":{\"name\":\"x\",\"version\":\"1\"},\"entries\":"
+        "[{\"startedDateTime\":\"2026-01-01T00:00:00.000Z\",\"time\":5,\"request\":"
+        "{\"method\":\"GET\",\"url\":\"http://h/mcp\",\"headers\":[]},\"response\":"
+        "{\"status\":405,\"headers\":[],\"content\":{\"size\":0}}}]}}";
+    static const struct slice log = SLICE_LIT("{\"event_id\":\"1\",\"state\":\"received\"}\n"
+                                              "{\"event_id\":\"1\",\"state\":\n");
+    struct scratch *s = *state;
+    struct options opt = { .jobs = 1 };
+
+    add_file(&opt, new_file(s, (struct slice){ 0 }, log));
+    add_file(&opt, new_file(s, (struct slice){ 0 }, log));
+    add_file(&opt, new_file(s, slice_str(har), (struct slice){ 0 }));
+    add_file(&opt, opt.file[2].path);
+    struct audit *a = run(s, &opt);
+    assert_int_equal(a->log->file_count, 1);
+    assert_int_equal(a->log->count, 1);
+    assert_int_equal(a->log->fault_count, 1);
+    assert_int_equal(a->input[0].packets, 1);
+    assert_int_equal(a->input[1].packets, 0);
+    assert_int_equal(a->input[2].packets, 1);
+    assert_int_equal(a->input[3].packets, 0);
+    assert_string_equal(a->input[3].sha256, a->input[2].sha256);
+    for (int i = 1; i <= 3; i += 2) {
+        assert_true(a->input[i].note_count > 0);
+        assert_non_null(strstr(a->input[i].note[a->input[i].note_count - 1], "not counted again"));
+    }
+    audit_free(a);
+    options_release(&opt);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -362,6 +396,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_clock_step, setup, teardown),
         cmocka_unit_test_setup_teardown(test_filter, setup, teardown),
         cmocka_unit_test_setup_teardown(test_bad_log_lines, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_given_twice, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
