@@ -168,7 +168,7 @@ static bool fail_on(struct parser *p)
     struct slice part;
 
     do {
-        const uint8_t *comma = memchr(rest.ptr, ',', rest.len);
+        const uint8_t *comma = rest.len > 0 ? memchr(rest.ptr, ',', rest.len) : NULL;
         const struct word *w;
 
         if (!slice_take(&rest, comma ? (size_t)(comma - rest.ptr) : rest.len, &part))

@@ -347,7 +347,8 @@ static void record_note(struct pipeline *p, enum note_kind kind, const struct ta
                         const char *text)
 {
     if (t->count > 0)
-        exchanges_note(p->exchanges, 0, kind, t->count, UINT32_MAX, slice_str(text), t->first);
+        exchanges_note(p->exchanges, 0,
+                       (struct rec_note){ kind, t->count, UINT32_MAX, slice_str(text) }, t->first);
 }
 
 static void note_tally(struct pipeline *p, struct source *s, const struct tally *t,
@@ -392,7 +393,8 @@ static void end_source(struct pipeline *p, struct source *s)
     p->cut = true;
     note(p->audit, s->about, "%s", s->message);
     complain(p, s->about, s->message, "what came before was used");
-    exchanges_note(p->exchanges, 0, NOTE_TRUNCATED, 1, UINT32_MAX, slice_str(s->message), last);
+    exchanges_note(p->exchanges, 0,
+                   (struct rec_note){ NOTE_TRUNCATED, 1, UINT32_MAX, slice_str(s->message) }, last);
 }
 
 /* The first source of the heap gets going; a bad one leaves it. */

@@ -239,7 +239,8 @@ static bool looks_like_events(struct slice s)
 
 static void note(const struct talk *t, enum note_kind kind, uint64_t count, struct place at)
 {
-    exchanges_note(t->all->exchanges, 0, kind, count, t->conn.tcp_stream, (struct slice){ 0 }, at);
+    exchanges_note(t->all->exchanges, 0,
+                   (struct rec_note){ kind, count, t->conn.tcp_stream, (struct slice){ 0 } }, at);
 }
 
 static struct layer upgrade(void *ctx, struct slice protocol, struct exchange *pending)
@@ -579,8 +580,10 @@ void conns_finish(struct conns *c, struct place at, bool truncated_capture)
     c->truncated |= truncated_capture;
     talks_end(c, at);
     if (c->other > 0)
-        exchanges_note(c->exchanges, 0, NOTE_OTHER_PROTOCOL, c->other, UINT32_MAX,
-                       (struct slice){ 0 }, at);
+        exchanges_note(
+            c->exchanges, 0,
+            (struct rec_note){ NOTE_OTHER_PROTOCOL, c->other, UINT32_MAX, (struct slice){ 0 } },
+            at);
 }
 
 void conns_free(struct conns *c)

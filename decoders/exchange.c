@@ -99,13 +99,11 @@ static void emit(struct exchanges *all, struct record *rec)
     all->sink.put(all->sink.ctx, rec);
 }
 
-void exchanges_note(struct exchanges *all, uint64_t exchange, enum note_kind kind, uint64_t count,
-                    uint32_t tcp_stream, struct slice text, struct place at)
+void exchanges_note(struct exchanges *all, uint64_t exchange, struct rec_note note, struct place at)
 {
     struct record rec = { .kind = REC_NOTE, .exchange = exchange, .at = at };
 
-    rec.note =
-        (struct rec_note){ .kind = kind, .count = count, .tcp_stream = tcp_stream, .text = text };
+    rec.note = note;
     emit(all, &rec);
 }
 
@@ -493,7 +491,8 @@ static void response_coding(struct exchange *x, struct rec_response *r, struct p
         return;
     r->flags |= RECF_UNDECODABLE;
     x->body = BODY_PASSED;
-    exchanges_note(x->all, x->serial, NOTE_UNKNOWN_CODING, 1, x->conn->tcp_stream, r->coding, at);
+    exchanges_note(x->all, x->serial,
+                   (struct rec_note){ NOTE_UNKNOWN_CODING, 1, x->conn->tcp_stream, r->coding }, at);
 }
 
 static enum body_kind body_kind_of(const struct rec_response *r)
@@ -625,9 +624,11 @@ static void feed_coded(struct exchange *x, struct slice in, coding_sink *sink)
     enum coding_status st = coding_feed(x->coding, in, sink, x);
     if (st == CODING_OK || st == CODING_ENDED)
         return;
-    exchanges_note(x->all, x->serial, NOTE_CODING_BROKEN, 1, x->conn->tcp_stream,
-                   st == CODING_LIMIT ? SLICE_LIT("the decoded body passes the limits")
-                                      : SLICE_LIT("the coded body is damaged"),
+    exchanges_note(x->all, x->serial,
+                   (struct rec_note){ NOTE_CODING_BROKEN, 1, x->conn->tcp_stream,
+                                      st == CODING_LIMIT
+                                          ? SLICE_LIT("the decoded body passes the limits")
+                                          : SLICE_LIT("the coded body is damaged") },
                    x->now.at);
     exchange_response_gap(x, 0, false, x->now.at);
 }
@@ -661,8 +662,10 @@ static void judge_hidden_events(struct exchange *x)
         return;
     x->unlabelled = false;
     if (x->look.len > 0 && begins_with_events(buf_slice(&x->look)))
-        exchanges_note(x->all, x->serial, NOTE_HIDDEN_EVENTS, 1, x->conn->tcp_stream,
-                       (struct slice){ 0 }, x->look_at);
+        exchanges_note(
+            x->all, x->serial,
+            (struct rec_note){ NOTE_HIDDEN_EVENTS, 1, x->conn->tcp_stream, (struct slice){ 0 } },
+            x->look_at);
     buf_release(&x->look);
 }
 

@@ -32,8 +32,8 @@ void exchanges_free(struct exchanges *all);
 /* Fill rec_body.xxh3, and .sha256 too, from now on (a dispatch log names digests of payloads). */
 void exchanges_want_digests(struct exchanges *all, bool sha256);
 /* A record that concerns no exchange, or one by serial. */
-void exchanges_note(struct exchanges *all, uint64_t exchange, enum note_kind kind, uint64_t count,
-                    uint32_t tcp_stream, struct slice text, struct place at);
+void exchanges_note(struct exchanges *all, uint64_t exchange, struct rec_note note,
+                    struct place at);
 
 struct http_header {
     struct slice name;

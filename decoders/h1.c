@@ -121,8 +121,8 @@ static struct side *side_of(struct h1 *h, enum dir dir)
 static void note(struct h1 *h, const struct pending *p, enum note_kind kind, const char *text,
                  struct place at)
 {
-    exchanges_note(h->all, p && p->x ? exchange_serial(p->x) : 0, kind, 1, h->conn->tcp_stream,
-                   slice_str(text), at);
+    exchanges_note(h->all, p && p->x ? exchange_serial(p->x) : 0,
+                   (struct rec_note){ kind, 1, h->conn->tcp_stream, slice_str(text) }, at);
 }
 
 static struct exchange *opened(struct h1 *h, struct pending *p)

@@ -126,7 +126,7 @@ static void note(struct h2 *h, enum note_kind kind, struct slice text, struct pl
     bool *noted = kind == NOTE_LIMIT ? &h->limit_noted : &h->state_noted;
 
     if (!*noted)
-        exchanges_note(h->all, 0, kind, 1, h->conn->tcp_stream, text, at);
+        exchanges_note(h->all, 0, (struct rec_note){ kind, 1, h->conn->tcp_stream, text }, at);
     *noted = true;
 }
 
@@ -877,8 +877,10 @@ static void frame_begins(struct h2 *h, enum dir dir)
     d->frame = h2_frame_parse((struct slice){ d->head, sizeof(d->head) });
     d->frame.stream &= INT32_MAX;
     if (d->frame.len > d->max_frame) {
-        exchanges_note(h->all, 0, NOTE_BAD_HTTP, 1, h->conn->tcp_stream,
-                       SLICE_LIT("HTTP/2 frame longer than allowed"), d->last);
+        exchanges_note(h->all, 0,
+                       (struct rec_note){ NOTE_BAD_HTTP, 1, h->conn->tcp_stream,
+                                          SLICE_LIT("HTTP/2 frame longer than allowed") },
+                       d->last);
         lose_boundary(h, dir, d->last);
         return;
     }

@@ -176,7 +176,7 @@ static void tell(struct har *har, uint64_t count, struct slice text, uint32_t nu
 {
     struct place at = { .time = har->now, .frame = number, .input = har->index.ctx.input };
 
-    exchanges_note(har->all, 0, NOTE_HAR, count, UINT32_MAX, text, at);
+    exchanges_note(har->all, 0, (struct rec_note){ NOTE_HAR, count, UINT32_MAX, text }, at);
 }
 
 static void tell_damage(struct har *har)

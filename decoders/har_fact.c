@@ -225,8 +225,9 @@ static unsigned version_flags(const json_t *message)
 static void tell(const struct har_entry *e, const struct har_leg *leg, enum note_kind kind,
                  const char *text)
 {
-    exchanges_note(leg->all, leg->x ? exchange_serial(leg->x) : 0, kind, 1, UINT32_MAX,
-                   slice_str(text), place_at(e, e->start));
+    exchanges_note(leg->all, leg->x ? exchange_serial(leg->x) : 0,
+                   (struct rec_note){ kind, 1, UINT32_MAX, slice_str(text) },
+                   place_at(e, e->start));
 }
 
 static void tell_notes(const struct har_entry *e, const struct har_leg *leg)
@@ -234,9 +235,11 @@ static void tell_notes(const struct har_entry *e, const struct har_leg *leg)
     for (size_t i = 0; i < e->note_count; i++)
         tell(e, leg, NOTE_HAR, e->note[i]);
     if (e->repaired > 0)
-        exchanges_note(leg->all, exchange_serial(leg->x), NOTE_HAR, e->repaired, UINT32_MAX,
-                       SLICE_LIT("lone surrogates or invalid bytes replaced by U+FFFD"),
-                       place_at(e, e->start));
+        exchanges_note(
+            leg->all, exchange_serial(leg->x),
+            (struct rec_note){ NOTE_HAR, e->repaired, UINT32_MAX,
+                               SLICE_LIT("lone surrogates or invalid bytes replaced by U+FFFD") },
+            place_at(e, e->start));
 }
 
 static void request_body(const struct har_entry *e, struct exchange *x)
@@ -372,8 +375,10 @@ static void head_fact(const struct har_entry *e, struct har_leg *leg)
     };
     exchange_response_head(leg->x, &head, at);
     if (!e->recorded)
-        exchanges_note(leg->all, exchange_serial(leg->x), NOTE_BODY_NOT_RECORDED, 1, UINT32_MAX,
-                       slice_str(e->ctx->producer), at);
+        exchanges_note(
+            leg->all, exchange_serial(leg->x),
+            (struct rec_note){ NOTE_BODY_NOT_RECORDED, 1, UINT32_MAX, slice_str(e->ctx->producer) },
+            at);
 }
 
 static void message_fact(const struct har_entry *e, const struct har_piece *p, struct place at,

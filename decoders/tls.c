@@ -116,7 +116,7 @@ static bool is_13(const struct tls *t)
 
 static void note(struct tls *t, enum note_kind kind, struct slice text, struct place at)
 {
-    exchanges_note(t->all, 0, kind, 1, t->conn->tcp_stream, text, at);
+    exchanges_note(t->all, 0, (struct rec_note){ kind, 1, t->conn->tcp_stream, text }, at);
 }
 
 static void held_free(struct side *s)

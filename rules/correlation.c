@@ -318,19 +318,24 @@ static bool lost_on_wire(const struct rule_run *run, const struct session *s,
     return run->model->end.time - r->response->at.time > 5 * NS_PER_SEC;
 }
 
+static bool was_outstanding(const struct resumption *p, const struct request *r)
+{
+    for (uint32_t k = 0; k < p->outstanding_count; k++) {
+        if (p->outstanding[k] == r->index)
+            return true;
+    }
+    return false;
+}
+
 static bool lost_in_gap(const struct session *s, const struct request *r,
                         const struct resumption **ret)
 {
     for (uint32_t i = 0; i < s->resumption_count; i++) {
         const struct resumption *p = s->resumption[i];
-        if (!(p->faults & RF_GAP) || !p->missing_proven || p->leg == NONE ||
-            s->leg[p->leg]->end != END_COMPLETE)
-            continue;
-        for (uint32_t k = 0; k < p->outstanding_count; k++) {
-            if (p->outstanding[k] == r->index) {
-                *ret = p;
-                return true;
-            }
+        if ((p->faults & RF_GAP) && p->missing_proven && p->leg != NONE &&
+            s->leg[p->leg]->end == END_COMPLETE && was_outstanding(p, r)) {
+            *ret = p;
+            return true;
         }
     }
     return false;
@@ -636,10 +641,13 @@ static void reissued_finding(struct rule_run *run, const struct session *s, cons
 static void check_reissued(struct rule_run *run, const struct session *s)
 {
     struct calls calls[SESSIONS_BACK];
+    const struct session *o = s;
     size_t n = 0;
 
-    for (const struct session *o = s; o && n < SESSIONS_BACK; o = o->replaces)
+    do {
         calls_open(&calls[n++], o);
+        o = o->replaces;
+    } while (o && n < SESSIONS_BACK);
     for (uint32_t i = 0; i < s->request_count; i++) {
         const struct request *q = s->request[i];
         const struct request *p = NULL;
@@ -667,23 +675,32 @@ static bool turned_away(int status)
     return false;
 }
 
+static bool is_first_in_flight(const struct session *s, const struct request *r,
+                               const struct request *o)
+{
+    return r->earlier_in_flight && (r->from_server || request_outstanding(s, o, r->at.time));
+}
+
+/* May the id of o be used again for r? */
+static bool may_be_reused(const struct session *s, const struct request *r, const struct request *o)
+{
+    /* One request, sent again as it was. */
+    if (o->msg->digest == r->msg->digest && (r->from_server || turned_away(o->http_error)))
+        return true;
+    /* Without a session id several clients may stand behind one address. */
+    if (!s->id.ptr && s->exch[o->exch]->conn != s->exch[r->exch]->conn)
+        return true;
+    return s->exch[r->exch]->era == ERA_D && !is_first_in_flight(s, r, o);
+}
+
 static void check_id_reused(struct rule_run *run, const struct session *s)
 {
     for (uint32_t i = 0; i < s->request_count; i++) {
         const struct request *r = s->request[i];
         const struct request *o = r->earlier == NONE ? NULL : s->request[r->earlier];
-        if (!o || (r->from_server && o->msg->digest == r->msg->digest))
+        if (!o || may_be_reused(s, r, o))
             continue;
-        if (turned_away(o->http_error) && o->msg->digest == r->msg->digest)
-            continue; /* one request, sent again as it was */
-        bool in_flight = r->earlier_in_flight && request_outstanding(s, o, r->at.time);
-        if (r->from_server)
-            in_flight = r->earlier_in_flight;
-        if (s->exch[r->exch]->era == ERA_D && !in_flight)
-            continue;
-        /* Without a session id several clients may stand behind one address. */
-        if (!s->id.ptr && s->exch[o->exch]->conn != s->exch[r->exch]->conn)
-            continue;
+        bool in_flight = is_first_in_flight(s, r, o);
         struct finding *f = finding_add(run, s);
         finding_on_request(run, f, r);
         f->request = NONE;
@@ -830,19 +847,24 @@ static void count_on(struct rule_run *run, const struct session *s, const struct
     c->last = m;
 }
 
-static void check_counters(struct rule_run *run, const struct session *s)
+static void counters_of_stream(struct rule_run *run, const struct session *s,
+                               const struct stream *st)
 {
-    for (uint32_t i = 0; i < s->stream_count; i++) {
-        const struct stream *st = s->stream[i];
-        struct counting c = { 0 };
-        for (uint32_t o = 0; o < st->count; o++) {
-            const struct event *e = st->order[o] == NONE ? NULL : event_at(s, st->order[o]);
-            for (uint32_t k = 0; e && k < e->msg_count; k++) {
-                if (e->msg[k].counter_total > 0 && !e->msg[k].same_as)
-                    count_on(run, s, &e->msg[k], &c);
-            }
+    struct counting c = { 0 };
+
+    for (uint32_t o = 0; o < st->count; o++) {
+        const struct event *e = st->order[o] == NONE ? NULL : event_at(s, st->order[o]);
+        for (uint32_t k = 0; e && k < e->msg_count; k++) {
+            if (e->msg[k].counter_total > 0 && !e->msg[k].same_as)
+                count_on(run, s, &e->msg[k], &c);
         }
     }
+}
+
+static void check_counters(struct rule_run *run, const struct session *s)
+{
+    for (uint32_t i = 0; i < s->stream_count; i++)
+        counters_of_stream(run, s, s->stream[i]);
 }
 
 static void check_jump(struct rule_run *run, const struct session *s)
@@ -935,7 +957,7 @@ static void check_disconnect(struct rule_run *run, const struct resumption *r)
 
     if (r->leg == NONE || r->outstanding_count == 0 || r->head == NONE ||
         (r->faults & (RF_EMPTY | RF_STALLED | RF_GAP)) || s->leg[r->leg]->end != END_COMPLETE ||
-        s->leg[r->leg]->gaps)
+        s->leg[r->leg]->gaps || s->exch[r->exch]->close_not_known)
         return;
     const struct request *q = s->request[r->outstanding[0]];
     const struct stream *st = s->stream[r->stream];

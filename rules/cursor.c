@@ -157,7 +157,7 @@ static bool surely_read(const struct session *s, const struct event *e)
         if (l->silence[i].window_closed && l->silence[i].until.time >= e->at.time)
             return false;
     }
-    if (leg_exch(s, l)->close_not_known)
+    if (leg_exch(s, l)->close_not_known && e->no_time)
         return false; /* the client may have closed it with events unread */
     if (l->end == END_FIN || l->end == END_COMPLETE)
         return true;

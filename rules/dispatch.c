@@ -464,15 +464,23 @@ static bool named_by_synthetic(const struct session *s, const struct rpc_id *id)
     return false;
 }
 
+/* Does the entry speak of a message that the wire should have carried? */
+static bool names_wire(const struct session *s, const struct log_entry *e)
+{
+    if (e->from_map || e->state == LOG_FAILED)
+        return false;
+    if (e->event_id.len > 0)
+        return true;
+    return e->request.type > RPC_ID_NULL && !s->orphan && !named_by_synthetic(s, &e->request);
+}
+
 static void check_phantom(struct rule_run *run, const struct session *s)
 {
     for (uint32_t i = 0; i < s->unmatched_count; i++) {
         const struct log_entry *e = entry_at(s, s->unmatched[i]);
         int64_t t = s->unmatched_time[i];
-        bool event = e->event_id.ptr && e->event_id.len > 0;
-        if (e->from_map || (!event && named_by_synthetic(s, &e->request)) || e->state == LOG_FAILED)
-            continue;
-        if (!event && (e->request.type <= RPC_ID_NULL || s->orphan))
+        bool event = e->event_id.len > 0;
+        if (!names_wire(s, e))
             continue;
         if (!wire_covers(s, t)) {
             undecidable_add(run, s, NONE, "log line %u: the capture does not wholly cover its time",

@@ -131,23 +131,29 @@ static bool counts_up(const struct event *a, const struct event *b)
 
 /* The leg's own ids prove the order: three steps up before the one that goes back. */
 #define PROOF 3
+static void monotonic_on_leg(struct rule_run *run, const struct session *s, const struct leg *l)
+{
+    const struct event *high = NULL;
+    unsigned steps = 0;
+
+    for (const struct event *e = leg_event_after(s, l, NONE); e;
+         e = leg_event_after(s, l, e->index)) {
+        if (!e->has_id || e->id.len == 0 || e->first != e->index)
+            continue;
+        bool up = high && counts_up(high, e);
+        steps += up;
+        if (high && !up && steps >= PROOF)
+            back_step(run, s, high, e);
+        if (!high || up)
+            high = e;
+    }
+}
+
 static void check_monotonic(struct rule_run *run, const struct session *s)
 {
     for (uint32_t i = 0; !s->epoch && i < s->leg_count; i++) {
-        const struct leg *l = s->leg[i];
-        const struct event *high = NULL;
-        unsigned steps = 0;
-        for (const struct event *e = l->resumed ? NULL : leg_event_after(s, l, NONE); e;
-             e = leg_event_after(s, l, e->index)) {
-            if (!e->has_id || e->id.len == 0 || e->first != e->index)
-                continue;
-            if (high && counts_up(high, e))
-                steps++;
-            else if (high && steps >= PROOF)
-                back_step(run, s, high, e);
-            if (!high || counts_up(high, e))
-                high = e;
-        }
+        if (!s->leg[i]->resumed)
+            monotonic_on_leg(run, s, s->leg[i]);
     }
 }
 

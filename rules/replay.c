@@ -230,7 +230,8 @@ static void check_stalled(struct rule_run *run, const struct resumption *r)
 {
     const struct session *s = r->session;
     const struct leg *l = r->leg == NONE ? NULL : s->leg[r->leg];
-    if (!has(r, RF_STALLED) || s->truncated || run->model->end.time - l->begin.time < STALLED_TIME)
+    if (!l || !has(r, RF_STALLED) || s->truncated ||
+        run->model->end.time - l->begin.time < STALLED_TIME)
         return;
     const char *open = outstanding_text(run, r);
     struct finding *f = on(run, r, PARTY_SERVER);
@@ -261,6 +262,19 @@ static bool is_foreign(const struct resumption *r, const struct event *e, unsign
     return e->index == r->first_fault_event;
 }
 
+static void frame_foreign(struct rule_run *run, struct finding *f, const struct session *s,
+                          const struct event *e)
+{
+    const struct session *o = e->other_session ? e->other_session : s;
+    const struct event *first =
+        e->other_session ? event_at(o, event_by_id(o, e->id)) : event_at(s, e->first);
+
+    finding_frame(run, f, e->at, "sent on the resumed leg: event %s", run_id(run, e->id));
+    if (first && first != e)
+        finding_frame(run, f, first->at, "... and before on %s %s",
+                      e->other_session ? "session" : "another stream of", o->name);
+}
+
 static void foreign_finding(struct rule_run *run, const struct resumption *r, unsigned fault)
 {
     const struct session *s = r->session;
@@ -278,15 +292,8 @@ static void foreign_finding(struct rule_run *run, const struct resumption *r, un
             f->event_id = e->id;
         if (n < 8)
             list = run_text(run, "%s%s%s", list, n ? ", " : "", run_id(run, e->id));
-        if (n++ >= 3)
-            continue;
-        finding_frame(run, f, e->at, "sent on the resumed leg: event %s", run_id(run, e->id));
-        const struct session *o = e->other_session ? e->other_session : s;
-        const struct event *first =
-            e->other_session ? event_at(o, event_by_id(o, e->id)) : event_at(s, e->first);
-        if (first && first != e)
-            finding_frame(run, f, first->at, "... and before on %s %s",
-                          e->other_session ? "session" : "another stream of", o->name);
+        if (n++ < 3)
+            frame_foreign(run, f, s, e);
     }
     finding_message(run, f,
                     "the leg that resumes the stream of %s carries %u event%s of another %s: %s",
@@ -494,15 +501,23 @@ static void check_refused_404(struct rule_run *run, const struct resumption *r)
 
 /* ---- the client's side ---- */
 
+static bool goes_on_later(const struct session *s, uint32_t i)
+{
+    const struct resumption *r = s->resumption[i];
+
+    for (uint32_t k = i + 1; k < s->resumption_count; k++) {
+        const struct resumption *later = s->resumption[k];
+        if (later->repeats > r->repeats && slice_eq(later->cursor, r->cursor))
+            return true;
+    }
+    return false;
+}
+
 static void check_loop(struct rule_run *run, const struct session *s)
 {
     for (uint32_t i = 0; i < s->resumption_count; i++) {
         const struct resumption *r = s->resumption[i];
-        bool last = true;
-        for (uint32_t k = i + 1; k < s->resumption_count; k++)
-            last &= !(slice_eq(s->resumption[k]->cursor, r->cursor) &&
-                      s->resumption[k]->repeats > r->repeats);
-        if (r->repeats < run->limit->resume_loop || !last)
+        if (r->repeats < run->limit->resume_loop || goes_on_later(s, i))
             continue;
         struct finding *f = on(run, r, PARTY_CLIENT);
         uint32_t shown = 0;
@@ -632,6 +647,35 @@ static const struct leg *broken_leg(const struct session *s, const struct stream
 /* A client that reconnects does so soon: what the recording does not cover is not held against it.
  */
 #define COME_BACK (5 * NS_PER_SEC)
+static int64_t time_to_come_back(const struct stream *st)
+{
+    int64_t wait = st->retry > 0 ? 2 * st->retry * NS_PER_MS : 0;
+
+    return wait > COME_BACK ? wait : COME_BACK;
+}
+
+static void missing_finding(struct rule_run *run, const struct session *s, const struct leg *l,
+                            const struct request *q)
+{
+    const struct event *e = event_at(s, l->last_id);
+    struct finding *f = finding_add(run, s);
+
+    finding_on_request(run, f, q);
+    finding_on_leg(run, f, l);
+    f->party = PARTY_CLIENT;
+    finding_message(run, f,
+                    "the stream of request %s (" SLICE_FMT ") was %s before its response and could "
+                    "have been resumed%s%s; the client never reconnected, cancelled or repeated it",
+                    run_rpc_id(run, &q->msg->id), SLICE_ARG(q->msg->method),
+                    l->end == END_COMPLETE ? "closed by the server" : "cut", e ? " from " : "",
+                    e ? run_id(run, e->id) : "");
+    finding_frame(run, f, q->at, "the request");
+    finding_frame(run, f, l->end_at, "the end of the stream's last leg (%s)",
+                  end_kind_text(l->end));
+    if (e)
+        finding_frame(run, f, e->at, "the last id that was sent");
+}
+
 static void missing_in(struct rule_run *run, const struct session *s, const struct sightings *calls)
 {
     struct comebacks c = comebacks_of(s);
@@ -640,31 +684,12 @@ static void missing_in(struct rule_run *run, const struct session *s, const stru
         const struct stream *st = s->stream[i];
         const struct leg *l = broken_leg(s, st, true);
         const struct request *q = l && any_id(s, st) ? left_open(s, st, INT64_MAX) : NULL;
-        if (!q || s->truncated || c.failed[l->index] ||
+        if (!q || s->truncated || s->replaced_by || c.failed[l->index] ||
             (c.resumed[i] != 0 && c.resumed[i] >= l->end_at.time) ||
             sightings_after(calls, call_of(s, q), q->at.time))
             continue;
-        int64_t wait = st->retry > 0 ? 2 * st->retry * NS_PER_MS : 0;
-        wait = wait > COME_BACK ? wait : COME_BACK;
-        if (run->model->end.time - l->end_at.time < wait || s->replaced_by)
-            continue;
-        struct finding *f = finding_add(run, s);
-        finding_on_request(run, f, q);
-        finding_on_leg(run, f, l);
-        f->party = PARTY_CLIENT;
-        const struct event *e = event_at(s, l->last_id);
-        finding_message(
-            run, f,
-            "the stream of request %s (" SLICE_FMT ") was %s before its response and could "
-            "have been resumed%s%s; the client never reconnected, cancelled or repeated it",
-            run_rpc_id(run, &q->msg->id), SLICE_ARG(q->msg->method),
-            l->end == END_COMPLETE ? "closed by the server" : "cut", e ? " from " : "",
-            e ? run_id(run, e->id) : "");
-        finding_frame(run, f, q->at, "the request");
-        finding_frame(run, f, l->end_at, "the end of the stream's last leg (%s)",
-                      end_kind_text(l->end));
-        if (e)
-            finding_frame(run, f, e->at, "the last id that was sent");
+        if (run->model->end.time - l->end_at.time >= time_to_come_back(st))
+            missing_finding(run, s, l, q);
     }
     comebacks_release(&c);
 }

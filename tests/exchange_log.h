@@ -160,14 +160,10 @@ void exchanges_free(struct exchanges *all)
     free(all);
 }
 
-void exchanges_note(struct exchanges *all, uint64_t exchange, enum note_kind kind, uint64_t count,
-                    uint32_t tcp_stream, struct slice text, struct place at)
+void exchanges_note(struct exchanges *all, uint64_t exchange, struct rec_note note, struct place at)
 {
-    (void)kind;
-    (void)count;
-    (void)tcp_stream;
     log_flush(all);
-    log_printf(all, "#%d note: " SLICE_FMT, (int)exchange, SLICE_ARG(text));
+    log_printf(all, "#%d note: " SLICE_FMT, (int)exchange, SLICE_ARG(note.text));
     log_frame(all, at);
 }
 

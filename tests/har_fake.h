@@ -88,8 +88,7 @@ static void say_time(struct exchanges *all, struct place at)
     say(all, "%g", at.time == 0 ? 0.0 : (double)(at.time - base) / (double)NS_PER_MS);
 }
 
-void exchanges_note(struct exchanges *all, uint64_t exchange, enum note_kind kind, uint64_t count,
-                    uint32_t tcp_stream, struct slice text, struct place at)
+void exchanges_note(struct exchanges *all, uint64_t exchange, struct rec_note note, struct place at)
 {
     static const char *const name[] = {
         [NOTE_BODY_NOT_RECORDED] = "not-recorded",
@@ -97,14 +96,14 @@ void exchanges_note(struct exchanges *all, uint64_t exchange, enum note_kind kin
         [NOTE_HAR] = "har",
     };
 
-    if (tcp_stream != UINT32_MAX)
+    if (note.tcp_stream != UINT32_MAX)
         abort();
-    if (all->quiet && exchange == 0 && kind == NOTE_HAR)
+    if (all->quiet && exchange == 0 && note.kind == NOTE_HAR)
         return;
-    say(all, "#%d note %s %d", (int)exchange, name[kind], (int)count);
+    say(all, "#%d note %s %d", (int)exchange, name[note.kind], (int)note.count);
     if (exchange == 0)
         say(all, " entry %u", at.frame);
-    say_text(all, "text", text);
+    say_text(all, "text", note.text);
     say(all, "\n");
 }
 

@@ -43,8 +43,10 @@ static void play_request(void *ctx, struct scene_exchange *x, const struct http_
     o->x = exchange_open(p->all, &x->conn, x->conn.tcp_stream + 1);
     o->serial = exchange_serial(o->x);
     if (x->conn.starts_late)
-        exchanges_note(p->all, o->serial, NOTE_STARTS_LATE, 1, x->conn.tcp_stream,
-                       (struct slice){ 0 }, h.first);
+        exchanges_note(
+            p->all, o->serial,
+            (struct rec_note){ NOTE_STARTS_LATE, 1, x->conn.tcp_stream, (struct slice){ 0 } },
+            h.first);
     exchange_request_head(o->x, &h);
     if (body.len > 0)
         exchange_request_body(o->x, piece_of(body, h.last, 0));
@@ -63,8 +65,9 @@ static void play_response(void *ctx, struct scene_exchange *x, const struct scen
         x->conn.starts_late = true;
         o->x = exchange_open(p->all, &x->conn, x->conn.tcp_stream + 1);
         o->serial = exchange_serial(o->x);
-        exchanges_note(p->all, o->serial, NOTE_STARTS_LATE, 1, x->conn.tcp_stream,
-                       (struct slice){ 0 }, at);
+        exchanges_note(
+            p->all, o->serial,
+            (struct rec_note){ NOTE_STARTS_LATE, 1, x->conn.tcp_stream, (struct slice){ 0 } }, at);
     }
     o->sent += 200;
     o->answered = true;
@@ -138,8 +141,7 @@ static void play_note(void *ctx, struct scene_exchange *x, const struct rec_note
     struct play *p = ctx;
     const struct playing *o = x ? x->play : NULL;
 
-    exchanges_note(p->all, o ? o->serial : 0, note->kind, note->count, note->tcp_stream, note->text,
-                   place_at(p, t));
+    exchanges_note(p->all, o ? o->serial : 0, *note, place_at(p, t));
 }
 
 static void end_now(struct scene_exchange *x, const struct exchange_end_facts *facts,
@@ -193,7 +195,9 @@ static void play_finish(void *ctx, bool truncated, int64_t t)
         end_now(x, x->half ? &closed : &open, x->half ? x->half_at : end);
     }
     if (truncated)
-        exchanges_note(p->all, 0, NOTE_TRUNCATED, 1, UINT32_MAX, (struct slice){ 0 }, end);
+        exchanges_note(p->all, 0,
+                       (struct rec_note){ NOTE_TRUNCATED, 1, UINT32_MAX, (struct slice){ 0 } },
+                       end);
 }
 
 static void to_model(void *ctx, const struct record *rec)

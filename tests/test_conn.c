@@ -158,22 +158,20 @@ bool tls_is(struct slice s)
 }
 
 // NOLINTNEXTLINE(readability-function-size): as in exchange.h
-void exchanges_note(struct exchanges *all, uint64_t exchange, enum note_kind kind, uint64_t count,
-                    uint32_t tcp_stream, struct slice text, struct place at)
+void exchanges_note(struct exchanges *all, uint64_t exchange, struct rec_note note, struct place at)
 {
     (void)exchange;
-    (void)text;
     (void)at;
-    switch ((int)kind) {
+    switch ((int)note.kind) {
     case NOTE_STARTS_LATE: script_say(&all->log, "note: starts late"); break;
     case NOTE_CONFLICT: script_say(&all->log, "note: conflict"); break;
     case NOTE_WEBSOCKET: script_say(&all->log, "note: websocket"); break;
     case NOTE_OTHER_PROTOCOL: script_say(&all->log, "note: other protocol"); break;
     default: fail();
     }
-    if (count > 1)
-        script_say(&all->log, " %d", (int)count);
-    script_say(&all->log, tcp_stream != UINT32_MAX ? " in %d\n" : "\n", (int)tcp_stream);
+    if (note.count > 1)
+        script_say(&all->log, " %d", (int)note.count);
+    script_say(&all->log, note.tcp_stream != UINT32_MAX ? " in %d\n" : "\n", (int)note.tcp_stream);
 }
 
 static void drain(struct flows *f, struct conns *c)

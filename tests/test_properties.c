@@ -124,6 +124,18 @@ static bool can_har_alone(const struct scene *sc)
     return can_har(sc) && !has_key(sc, "from");
 }
 
+/* DevTools does not show an id that comes alone, so that its number looks lost. */
+static bool can_devtools_alone(const struct scene *sc)
+{
+    for (size_t i = 0; i < sc->count; i++) {
+        const struct scene_line *l = &sc->line[i];
+        if (l->count == 3 && slice_eq(l->word[1].raw, SLICE_LIT("event")) && l->word[2].key.ptr &&
+            slice_eq(l->word[2].key, SLICE_LIT("id")))
+            return false;
+    }
+    return can_har_alone(sc);
+}
+
 /* A leg without its request cannot be recognised in another place. */
 static bool can_hop(const struct scene *sc)
 {
@@ -246,7 +258,7 @@ static const struct variant variants[] = {
       .shape = HAR_SHAPE_DEVTOOLS,
       .words = WORDS_HAR,
       .unlike = unlike_har,
-      .can = can_har_alone },
+      .can = can_devtools_alone },
     { .name = "pcap and HAR of Firefox",
       .har = HAR_BESIDE_PCAP,
       .shape = HAR_SHAPE_FIREFOX,
