@@ -359,8 +359,8 @@ static void test_given_twice(void **state)
         "[{\"startedDateTime\":\"2026-01-01T00:00:00.000Z\",\"time\":5,\"request\":"
         "{\"method\":\"GET\",\"url\":\"http://h/mcp\",\"headers\":[]},\"response\":"
         "{\"status\":405,\"headers\":[],\"content\":{\"size\":0}}}]}}";
-    static const struct slice log = SLICE_LIT("{\"event_id\":\"1\",\"state\":\"received\"}\n"
-                                              "{\"event_id\":\"1\",\"state\":\n");
+    const struct slice log = SLICE_LIT("{\"event_id\":\"1\",\"state\":\"received\"}\n"
+                                       "{\"event_id\":\"1\",\"state\":\n");
     struct scratch *s = *state;
     struct options opt = { .jobs = 1 };
 
