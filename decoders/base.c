@@ -58,7 +58,7 @@ bool slice_u64(struct slice s, uint64_t max, uint64_t *ret)
     if (s.len == 0)
         return false;
     for (size_t i = 0; i < s.len; i++) {
-        if (s.ptr[i] < '0' || s.ptr[i] > '9')
+        if (!byte_is_digit(s.ptr[i]))
             return false;
         if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, s.ptr[i] - '0', &v))
             return false;
@@ -67,6 +67,20 @@ bool slice_u64(struct slice s, uint64_t max, uint64_t *ret)
         return false;
     *ret = v;
     return true;
+}
+
+size_t slice_unhex(struct slice s, uint8_t *out, size_t max)
+{
+    if (s.len % 2 != 0 || s.len / 2 > max)
+        return 0;
+    for (size_t i = 0; i < s.len / 2; i++) {
+        int hi = byte_hex(s.ptr[2 * i]);
+        int lo = byte_hex(s.ptr[2 * i + 1]);
+        if (hi < 0 || lo < 0)
+            return 0;
+        out[i] = (uint8_t)(hi << 4 | lo);
+    }
+    return s.len / 2;
 }
 
 bool slice_u8(struct slice *s, uint8_t *ret)
@@ -385,7 +399,7 @@ static int64_t fraction(struct slice *s)
     int64_t ns = 0;
     int64_t unit = NS_PER_SEC / 10;
 
-    while (s->len > 0 && s->ptr[0] >= '0' && s->ptr[0] <= '9') {
+    while (s->len > 0 && byte_is_digit(s->ptr[0])) {
         ns += (s->ptr[0] - '0') * unit;
         unit /= 10;
         s->ptr++;

@@ -48,6 +48,20 @@ static inline bool slice_eq(struct slice a, struct slice b)
     return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
 }
 
+static inline bool byte_is_digit(uint8_t c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* The value of a hexadecimal digit; -1: it is none. */
+static inline int byte_hex(uint8_t c)
+{
+    if (byte_is_digit(c))
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
 /* ASCII case ignored. */
 bool slice_eq_nocase(struct slice a, struct slice b);
 bool slice_starts(struct slice s, struct slice prefix);
@@ -58,6 +72,9 @@ struct slice slice_trim(struct slice s);
 /* A decimal number that fills the slice; false, and *ret untouched, otherwise or when it exceeds
  * max. */
 MUST_CHECK bool slice_u64(struct slice s, uint64_t max, uint64_t *ret);
+/* The whole of s as hexadecimal digits into at most max bytes; the number of bytes, 0: it is none.
+ */
+MUST_CHECK size_t slice_unhex(struct slice s, uint8_t *out, size_t max);
 
 /* Returns false, and takes nothing, when fewer than n bytes are left. */
 MUST_CHECK static inline bool slice_take(struct slice *s, size_t n, struct slice *out)

@@ -18,11 +18,6 @@ static enum h1_match match_prefix(struct slice *s, struct slice text)
     return n < text.len ? H1_MATCH_MAYBE : H1_MATCH_YES;
 }
 
-static bool is_digit(uint8_t c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static enum h1_match match_response(struct slice s)
 {
     enum h1_match m = match_prefix(&s, SLICE_LIT("HTTP/1."));
@@ -30,7 +25,7 @@ static enum h1_match match_response(struct slice s)
     if (m != H1_MATCH_YES)
         return m;
     for (size_t i = 0; i < 5 && i < s.len; i++) {
-        if (i == 1 ? s.ptr[i] != ' ' : !is_digit(s.ptr[i]))
+        if (i == 1 ? s.ptr[i] != ' ' : !byte_is_digit(s.ptr[i]))
             return H1_MATCH_NO;
     }
     return s.len < 5 ? H1_MATCH_MAYBE : H1_MATCH_YES;
@@ -88,22 +83,14 @@ enum h1_match h1_match_start(enum dir dir, struct slice s)
     return dir == DIR_CLIENT ? match_request(s) : match_response(s);
 }
 
-static int hex_value(uint8_t c)
-{
-    if (is_digit(c))
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* chunk-size [chunk-ext] CRLF. */
 static enum h1_match match_size_line(struct slice s, size_t *ret_size, size_t *ret_len)
 {
     size_t size = 0;
     size_t i = 0;
 
-    for (; i < s.len && i < 8 && hex_value(s.ptr[i]) >= 0; i++)
-        size = size * 16 + (size_t)hex_value(s.ptr[i]);
+    for (; i < s.len && i < 8 && byte_hex(s.ptr[i]) >= 0; i++)
+        size = size * 16 + (size_t)byte_hex(s.ptr[i]);
     if (i == s.len)
         return H1_MATCH_MAYBE;
     if (i == 0)

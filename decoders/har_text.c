@@ -26,15 +26,6 @@ size_t har_utf8_len(struct slice s)
 
 /* ---- what jansson would refuse ---- */
 
-static int hex_digit(uint8_t c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* The code unit of a \uXXXX escape at the front; -1: there is none. */
 static int32_t unit_of(struct slice s)
 {
@@ -43,7 +34,7 @@ static int32_t unit_of(struct slice s)
     if (s.len < 6 || s.ptr[0] != '\\' || s.ptr[1] != 'u')
         return -1;
     for (size_t i = 2; i < 6; i++) {
-        int d = hex_digit(s.ptr[i]);
+        int d = byte_hex(s.ptr[i]);
         if (d < 0)
             return -1;
         v = v << 4 | d;

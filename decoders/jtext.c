@@ -146,13 +146,10 @@ static bool hex4(struct slice s, uint32_t *ret)
     if (s.len < 4)
         return false;
     for (size_t i = 0; i < 4; i++) {
-        uint8_t c = s.ptr[i];
-        if (c >= '0' && c <= '9')
-            v = v << 4 | (uint32_t)(c - '0');
-        else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
-            v = v << 4 | (uint32_t)((c | 0x20) - 'a' + 10);
-        else
+        int d = byte_hex(s.ptr[i]);
+        if (d < 0)
             return false;
+        v = v << 4 | (uint32_t)d;
     }
     *ret = v;
     return true;

@@ -123,30 +123,6 @@ static struct slice next_word(struct slice *line)
     return word;
 }
 
-static int hex_value(uint8_t c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* The whole of s as hexadecimal digits into at most max bytes; the number of bytes, 0: it is none.
- */
-static size_t unhex(struct slice s, uint8_t *out, size_t max)
-{
-    if (s.len % 2 != 0 || s.len / 2 > max)
-        return 0;
-    for (size_t i = 0; i < s.len / 2; i++) {
-        int hi = hex_value(s.ptr[2 * i]);
-        int lo = hex_value(s.ptr[2 * i + 1]);
-        if (hi < 0 || lo < 0)
-            return 0;
-        out[i] = (uint8_t)(hi << 4 | lo);
-    }
-    return s.len / 2;
-}
-
 /* Index into labels; ARRAY_LEN(labels): unknown. */
 static size_t label_index(struct slice word)
 {
@@ -165,9 +141,9 @@ static bool parse_line(struct slice line, struct entry *ret)
     if (i == ARRAY_LEN(labels) || labels[i].label < 0)
         return false;
     e.label = (enum key_label)labels[i].label;
-    if (unhex(next_word(&line), e.random, TLS_RANDOM) != TLS_RANDOM)
+    if (slice_unhex(next_word(&line), e.random, TLS_RANDOM) != TLS_RANDOM)
         return false;
-    e.secret.len = (uint8_t)unhex(next_word(&line), e.secret.bytes, sizeof(e.secret.bytes));
+    e.secret.len = (uint8_t)slice_unhex(next_word(&line), e.secret.bytes, sizeof(e.secret.bytes));
     if (e.secret.len != 48 && (e.secret.len != 32 || e.label == KEY_MASTER))
         return false;
     *ret = e;
@@ -200,7 +176,7 @@ bool keylog_is(struct slice text)
             continue;
         if (label_index(next_word(&line)) == ARRAY_LEN(labels))
             return false;
-        return unhex(next_word(&line), id, sizeof(id)) > 0;
+        return slice_unhex(next_word(&line), id, sizeof(id)) > 0;
     }
     return false;
 }

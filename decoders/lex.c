@@ -97,13 +97,10 @@ static bool take_hex(struct lex *l, uint32_t *ret)
 
     l->p++;
     for (int i = 0; i < 4; i++) {
-        uint8_t c = lex_peek(l);
-        if (c >= '0' && c <= '9')
-            v = v << 4 | (uint32_t)(c - '0');
-        else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
-            v = v << 4 | (uint32_t)((c | 0x20) - 'a' + 10);
-        else
+        int d = byte_hex(lex_peek(l));
+        if (d < 0)
             return false;
+        v = v << 4 | (uint32_t)d;
         l->p++;
     }
     *ret = v;
@@ -210,16 +207,11 @@ bool lex_string(struct lex *l, struct lex_value *ret)
     return true;
 }
 
-static bool is_digit(uint8_t c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static bool take_digits(struct lex *l)
 {
-    if (!is_digit(lex_peek(l)))
+    if (!byte_is_digit(lex_peek(l)))
         return false;
-    while (is_digit(lex_peek(l)))
+    while (byte_is_digit(lex_peek(l)))
         l->p++;
     return true;
 }
@@ -228,7 +220,7 @@ static bool take_exponent(struct lex *l)
 {
     if (!lex_is(l, 'e') && !lex_is(l, 'E'))
         return true; /* there is none */
-    if (!lex_is(l, '+') && !lex_is(l, '-') && !is_digit(lex_peek(l)))
+    if (!lex_is(l, '+') && !lex_is(l, '-') && !byte_is_digit(lex_peek(l)))
         return false;
     return take_digits(l);
 }

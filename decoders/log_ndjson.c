@@ -48,7 +48,7 @@ static void collect(struct slice line, struct slice value[static MEMBERS])
 
 static bool is_number(struct slice value)
 {
-    return value.len > 0 && (value.ptr[0] == '-' || (value.ptr[0] >= '0' && value.ptr[0] <= '9'));
+    return value.len > 0 && (value.ptr[0] == '-' || byte_is_digit(value.ptr[0]));
 }
 
 /* A string, or a number, whose token is then the text: ids are written both ways. */
@@ -124,28 +124,6 @@ static bool origin(struct log_reader *r, struct slice value, struct log_entry *e
     return false;
 }
 
-static int hex_digit(uint8_t c)
-{
-    const char *all = "0123456789abcdef";
-    const char *at = c ? strchr(all, c >= 'A' && c <= 'F' ? c | 0x20 : c) : NULL;
-
-    return at ? (int)(at - all) : -1;
-}
-
-static bool hex(struct slice s, uint8_t *out, size_t n)
-{
-    if (s.len != n * 2)
-        return false;
-    for (size_t i = 0; i < n; i++) {
-        int hi = hex_digit(s.ptr[2 * i]);
-        int lo = hex_digit(s.ptr[2 * i + 1]);
-        if (hi < 0 || lo < 0)
-            return false;
-        out[i] = (uint8_t)(hi << 4 | lo);
-    }
-    return true;
-}
-
 static bool digest(struct log_reader *r, struct slice value, struct log_entry *e)
 {
     struct slice s = jtext_inside(value);
@@ -155,14 +133,14 @@ static bool digest(struct log_reader *r, struct slice value, struct log_entry *e
     if (!value.ptr)
         return true;
     if (slice_starts(s, SLICE_LIT("xxh3:")) && slice_take(&s, 5, &kind) &&
-        hex(s, xxh3, sizeof(xxh3))) {
+        slice_unhex(s, xxh3, sizeof(xxh3)) == sizeof(xxh3)) {
         e->digest = LOG_DIGEST_XXH3;
         for (size_t i = 0; i < sizeof(xxh3); i++)
             e->xxh3 = e->xxh3 << 8 | xxh3[i];
         return true;
     }
     if (slice_starts(s, SLICE_LIT("sha256:")) && slice_take(&s, 7, &kind) &&
-        hex(s, e->sha256, sizeof(e->sha256))) {
+        slice_unhex(s, e->sha256, sizeof(e->sha256)) == sizeof(e->sha256)) {
         e->digest = LOG_DIGEST_SHA256;
         return true;
     }

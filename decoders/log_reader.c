@@ -220,8 +220,7 @@ static struct slice text_or_number(struct log_reader *r, struct slice value)
 
     if (c == '"')
         return log_reader_text(r, jtext_inside(value));
-    return c == '-' || (c >= '0' && c <= '9') ? log_reader_keep(r, value)
-                                              : (struct slice){ NULL, 0 };
+    return c == '-' || byte_is_digit(c) ? log_reader_keep(r, value) : (struct slice){ NULL, 0 };
 }
 
 void log_reader_settings(struct log_reader *r, struct slice object)

@@ -6,11 +6,6 @@
 #define PREFIX_SEARCHED 64
 #define TIME_WITH_ZONE  64
 
-static bool is_digit(uint8_t c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* A number as digits * 10^exponent. */
 struct decimal {
     uint64_t digits;
@@ -48,9 +43,10 @@ static bool decimal_parse(struct slice token, struct decimal *ret)
     bool fraction = false;
     size_t i = 0;
 
-    if (token.len == 0 || token.len > 4096 || !is_digit(token.ptr[0]))
+    if (token.len == 0 || token.len > 4096 || !byte_is_digit(token.ptr[0]))
         return false;
-    for (; i < token.len && (is_digit(token.ptr[i]) || (token.ptr[i] == '.' && !fraction)); i++) {
+    for (; i < token.len && (byte_is_digit(token.ptr[i]) || (token.ptr[i] == '.' && !fraction));
+         i++) {
         if (token.ptr[i] == '.')
             fraction = true;
         else
@@ -112,7 +108,7 @@ static bool shaped(struct slice s, const char *pattern)
     if (s.len < n)
         return false;
     for (size_t i = 0; i < n; i++) {
-        bool ok = pattern[i] == '0' ? is_digit(s.ptr[i]) : s.ptr[i] == (uint8_t)pattern[i];
+        bool ok = pattern[i] == '0' ? byte_is_digit(s.ptr[i]) : s.ptr[i] == (uint8_t)pattern[i];
         if (!ok)
             return false;
     }
@@ -127,8 +123,8 @@ static size_t time_length(struct slice s)
 
     if (!shaped(s, "0000-00-00 00:00:00") && !shaped(s, "0000-00-00T00:00:00"))
         return 0;
-    if (n + 1 < s.len && (s.ptr[n] == '.' || s.ptr[n] == ',') && is_digit(s.ptr[n + 1])) {
-        for (n++; n < s.len && is_digit(s.ptr[n]); n++)
+    if (n + 1 < s.len && (s.ptr[n] == '.' || s.ptr[n] == ',') && byte_is_digit(s.ptr[n + 1])) {
+        for (n++; n < s.len && byte_is_digit(s.ptr[n]); n++)
             continue;
     }
     for (size_t i = 0; i < ARRAY_LEN(zone); i++) {
@@ -143,7 +139,7 @@ bool log_time_of_line(struct slice line, int64_t *ret)
     for (size_t i = 0; i < PREFIX_SEARCHED && i + DATE_TIME <= line.len; i++) {
         if (line.ptr[i] == '{')
             return false;
-        if (!is_digit(line.ptr[i]))
+        if (!byte_is_digit(line.ptr[i]))
             continue;
         size_t n = time_length((struct slice){ line.ptr + i, line.len - i });
         if (n > 0)

@@ -90,7 +90,7 @@ static bool number_of(struct slice id, struct slice *ret_rest, uint64_t *ret)
 {
     size_t n = id.len;
 
-    while (n > 0 && id.ptr[n - 1] >= '0' && id.ptr[n - 1] <= '9')
+    while (n > 0 && byte_is_digit(id.ptr[n - 1]))
         n--;
     *ret_rest = (struct slice){ id.ptr, n };
     return slice_u64((struct slice){ id.ptr + n, id.len - n }, UINT64_MAX, ret);

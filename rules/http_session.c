@@ -388,7 +388,7 @@ static bool is_date(struct slice s)
     if (s.len != sizeof(shape) - 1)
         return false;
     for (size_t i = 0; i < s.len; i++) {
-        bool digit = s.ptr[i] >= '0' && s.ptr[i] <= '9';
+        bool digit = byte_is_digit(s.ptr[i]);
         if (shape[i] == 'd' ? !digit : s.ptr[i] != (uint8_t)shape[i])
             return false;
     }

@@ -317,21 +317,13 @@ struct event *leg_event_after(const struct session *s, const struct leg *l, uint
 
 /* ---- a cursor that was changed on its way (cursor-mangled) ---- */
 
-static int hex(uint8_t c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static struct slice percent_decoded(struct slice in, uint8_t *out)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < in.len; i++) {
-        int high = i + 2 < in.len && in.ptr[i] == '%' ? hex(in.ptr[i + 1]) : -1;
-        int low = high >= 0 ? hex(in.ptr[i + 2]) : -1;
+        int high = i + 2 < in.len && in.ptr[i] == '%' ? byte_hex(in.ptr[i + 1]) : -1;
+        int low = high >= 0 ? byte_hex(in.ptr[i + 2]) : -1;
         if (low >= 0) {
             out[n++] = (uint8_t)(high * 16 + low);
             i += 2;

@@ -8,18 +8,13 @@ static struct rpc_id id_copy(struct model *m, struct rpc_id id)
     return id;
 }
 
-static bool is_digit(uint8_t c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* A number of up to 9 digits at i; returns where it ends, i when there is none. */
 static size_t number_end(struct slice s, size_t i, uint32_t *ret)
 {
     uint32_t v = 0;
     size_t n = i;
 
-    while (n < s.len && n - i < 9 && is_digit(s.ptr[n]))
+    while (n < s.len && n - i < 9 && byte_is_digit(s.ptr[n]))
         v = v * 10 + (uint32_t)(s.ptr[n++] - '0');
     *ret = v;
     return n;

@@ -9,14 +9,9 @@
 
 #define HEX_DIGITS 16 /* zero-padded counters */
 
-static bool is_digit(uint8_t c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static bool is_word(uint8_t c)
 {
-    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-';
+    return byte_is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-';
 }
 
 static bool parse_number(struct slice s, unsigned base, uint64_t *ret)
@@ -28,7 +23,7 @@ static bool parse_number(struct slice s, unsigned base, uint64_t *ret)
     for (size_t i = 0; i < s.len; i++) {
         uint8_t c = s.ptr[i];
         unsigned d;
-        if (is_digit(c))
+        if (byte_is_digit(c))
             d = c - '0';
         else if (base == 16 && c >= 'a' && c <= 'f')
             d = c - 'a' + 10u;
@@ -71,12 +66,12 @@ bool id_number_of(struct slice id, struct id_number *ret)
         return true;
     /* g-2: a hyphen separates too, when only digits follow it */
     size_t tail = id.len;
-    while (tail > 0 && is_digit(id.ptr[tail - 1]))
+    while (tail > 0 && byte_is_digit(id.ptr[tail - 1]))
         tail--;
     if (tail < id.len && tail > 0 && id.ptr[tail - 1] == '-' && id.len - tail < 10 &&
         number_at(id, tail, id.len - tail, ret))
         return true;
-    while (first < id.len && is_digit(id.ptr[first]))
+    while (first < id.len && byte_is_digit(id.ptr[first]))
         first++;
     return first > 0 && first < id.len && !is_word(id.ptr[first]) && number_at(id, 0, first, ret);
 }
@@ -96,7 +91,7 @@ struct slice id_with_number(struct model *m, const struct id_number *like, uint6
 
 static bool is_hex(uint8_t c)
 {
-    return is_digit(c) || (c >= 'a' && c <= 'f');
+    return byte_is_digit(c) || (c >= 'a' && c <= 'f');
 }
 
 /* How far back from `at` the number goes that stands there: a padded hexadecimal word, or digits.
@@ -112,7 +107,7 @@ static size_t number_begin(struct slice id, size_t at)
         end++;
     if (end - hex == HEX_DIGITS && id.ptr[hex] == '0')
         return hex;
-    while (at > 0 && is_digit(id.ptr[at - 1]))
+    while (at > 0 && byte_is_digit(id.ptr[at - 1]))
         at--;
     return at;
 }
@@ -134,7 +129,7 @@ bool id_pair(struct slice a, struct slice b, struct id_number *ra, struct id_num
     while (q < most - p && a.ptr[a.len - 1 - q] == b.ptr[b.len - 1 - q])
         q++;
     while (q > 0 && is_hex(a.ptr[a.len - q]) &&
-           (is_digit(a.ptr[a.len - q]) || a.len - q - p < HEX_DIGITS))
+           (byte_is_digit(a.ptr[a.len - q]) || a.len - q - p < HEX_DIGITS))
         q--;
     if (a.len < p + q || b.len < p + q)
         return false;
@@ -173,10 +168,10 @@ bool id_same_make(struct slice a, struct slice b)
     size_t k = 0;
 
     while (i < a.len && k < b.len) {
-        if (is_digit(a.ptr[i]) && is_digit(b.ptr[k])) {
-            while (i < a.len && is_digit(a.ptr[i]))
+        if (byte_is_digit(a.ptr[i]) && byte_is_digit(b.ptr[k])) {
+            while (i < a.len && byte_is_digit(a.ptr[i]))
                 i++;
-            while (k < b.len && is_digit(b.ptr[k]))
+            while (k < b.len && byte_is_digit(b.ptr[k]))
                 k++;
             continue;
         }
@@ -192,7 +187,7 @@ static bool time_in(struct slice id, uint64_t *ret)
     for (size_t i = 0; i < id.len; i++) {
         size_t n = 0;
         uint64_t v;
-        while (i + n < id.len && is_digit(id.ptr[i + n]))
+        while (i + n < id.len && byte_is_digit(id.ptr[i + n]))
             n++;
         bool alone = (i == 0 || !is_word(id.ptr[i - 1]) || id.ptr[i - 1] == '-') &&
                      (i + n == id.len || !is_word(id.ptr[i + n]) || id.ptr[i + n] == '-');
