@@ -321,32 +321,17 @@ static enum capture_status packet_emit(struct pcapng *ng, const struct packet_he
     return CAPTURE_FRAME;
 }
 
-static enum capture_status packet_enhanced(struct pcapng *ng, struct slice body, struct frame *ret)
+/* The enhanced block; the obsolete one is as long, but its interface has 16 bits, and a count of
+ * drops follows. */
+static enum capture_status packet_timed(struct pcapng *ng, struct slice body, bool obsolete,
+                                        struct frame *ret)
 {
     struct slice head;
 
     if (!slice_take(&body, 20, &head))
         return damaged(ng, "a packet block that is too short");
     struct packet_head h = {
-        .interface = num32(ng, head.ptr),
-        .high = num32(ng, head.ptr + 4),
-        .low = num32(ng, head.ptr + 8),
-        .captured = num32(ng, head.ptr + 12),
-        .wire = num32(ng, head.ptr + 16),
-        .timed = true,
-    };
-    return packet_emit(ng, &h, body, ret);
-}
-
-/* As the enhanced block, but the interface is 16 bits and a drop count follows. */
-static enum capture_status packet_obsolete(struct pcapng *ng, struct slice body, struct frame *ret)
-{
-    struct slice head;
-
-    if (!slice_take(&body, 20, &head))
-        return damaged(ng, "a packet block that is too short");
-    struct packet_head h = {
-        .interface = num16(ng, head.ptr),
+        .interface = obsolete ? num16(ng, head.ptr) : num32(ng, head.ptr),
         .high = num32(ng, head.ptr + 4),
         .low = num32(ng, head.ptr + 8),
         .captured = num32(ng, head.ptr + 12),
@@ -389,8 +374,8 @@ static bool is_packet(const struct block *b)
 static enum capture_status block_use(struct pcapng *ng, const struct block *b, struct frame *ret)
 {
     switch (b->type) {
-    case BLOCK_ENHANCED: return packet_enhanced(ng, b->body, ret);
-    case BLOCK_PACKET: return packet_obsolete(ng, b->body, ret);
+    case BLOCK_ENHANCED: return packet_timed(ng, b->body, false, ret);
+    case BLOCK_PACKET: return packet_timed(ng, b->body, true, ret);
     case BLOCK_SIMPLE: return packet_simple(ng, b->body, ret);
     case BLOCK_SECTION: return section_begin(ng, b->body);
     case BLOCK_INTERFACE: return interface_add(ng, b->body);

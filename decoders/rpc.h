@@ -35,6 +35,11 @@ enum rpc_kind {
     RPC_ERROR,        /* error, no method */
 };
 
+static inline bool rpc_is_response(enum rpc_kind kind)
+{
+    return kind == RPC_RESULT || kind == RPC_ERROR;
+}
+
 enum rpc_id_type {
     RPC_ID_NONE, /* absent */
     RPC_ID_NULL,

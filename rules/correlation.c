@@ -6,11 +6,6 @@
 #define ABC (ERA_A | ERA_B | ERA_C)
 #define LC  (ERA_L | ABC)
 
-static bool is_response(const struct message *m)
-{
-    return m->kind == RPC_RESULT || m->kind == RPC_ERROR;
-}
-
 static const struct leg *leg_of(const struct session *s, const struct message *m)
 {
     const struct event *e = m->event == NONE ? NULL : event_at(s, m->event);
@@ -197,7 +192,8 @@ static void check_unknown(struct rule_run *run, const struct session *s)
     while ((m = next_message(s, &a))) {
         const struct stream *st = stream_of(s, m);
         const struct event *e = m->event == NONE ? NULL : event_at(s, m->event);
-        if (!is_response(m) || m->same_as || m->request != NONE || m->id.type <= RPC_ID_NULL)
+        if (!rpc_is_response(m->kind) || m->same_as || m->request != NONE ||
+            m->id.type <= RPC_ID_NULL)
             continue;
         if ((st && st->kind == STREAM_STANDALONE) || (e && (e->marks & EV_FOREIGN_SESSION)))
             continue;
@@ -232,7 +228,7 @@ static void check_misrouted(struct rule_run *run, const struct session *s)
     while ((m = next_message(s, &a))) {
         const struct leg *l = leg_of(s, m);
         uint32_t own = l ? s->stream[l->stream]->exch : m->exch;
-        if (!is_response(m) || m->same_as || m->request == NONE || s->legacy)
+        if (!rpc_is_response(m->kind) || m->same_as || m->request == NONE || s->legacy)
             continue;
         const struct request *r = s->request[m->request];
         if (r->from_server || r->exch == own || !carries_requests(s->exch[own]) ||
@@ -262,7 +258,7 @@ static void check_standalone(struct rule_run *run, const struct session *s)
         return;
     while ((m = next_message(s, &a))) {
         const struct stream *st = stream_of(s, m);
-        if (!is_response(m) || m->same_as || !st || st->kind != STREAM_STANDALONE ||
+        if (!rpc_is_response(m->kind) || m->same_as || !st || st->kind != STREAM_STANDALONE ||
             era_of_message(s, m) == ERA_L || leg_of(s, m)->resumed)
             continue;
         struct finding *f = on_message(run, s, m, PARTY_SERVER);

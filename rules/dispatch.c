@@ -10,18 +10,13 @@ static const struct log_entry *entry_at(const struct session *s, uint32_t entry)
     return &s->model->log->entry[entry];
 }
 
-static bool is_answer(const struct message *m)
-{
-    return m->kind == RPC_RESULT || m->kind == RPC_ERROR;
-}
-
 /* Does the log show, by other entries, that it names messages of this kind when they are handled?
  */
 static bool log_names_kind(const struct session *s, const struct message *m)
 {
     bool own = m->track != NONE && track_handled(&s->track[m->track]);
-    uint32_t n = is_answer(m) ? s->log_handled[RPC_RESULT] + s->log_handled[RPC_ERROR]
-                              : s->log_handled[m->kind];
+    uint32_t n = rpc_is_response(m->kind) ? s->log_handled[RPC_RESULT] + s->log_handled[RPC_ERROR]
+                                          : s->log_handled[m->kind];
 
     return n > (own ? 1u : 0u);
 }
@@ -31,7 +26,7 @@ static bool log_can_name(const struct session *s, const struct event *e, const s
 {
     if (e && e->has_id && e->id.len > 0 && s->log_names_events)
         return true;
-    return is_answer(m) || s->log_digests; /* responses also by request id */
+    return rpc_is_response(m->kind) || s->log_digests; /* responses also by request id */
 }
 
 static bool covers(const struct session *s, int64_t t)
@@ -389,8 +384,8 @@ static void check_uncommitted(struct rule_run *run, const struct resumption *r)
 
 static bool response_is_lost(const struct session *s, const struct message *m)
 {
-    return is_answer(m) && m->request != NONE && s->request[m->request]->response == m &&
-           log_names_kind(s, m);
+    return rpc_is_response(m->kind) && m->request != NONE &&
+           s->request[m->request]->response == m && log_names_kind(s, m);
 }
 
 static void missing_message(struct rule_run *run, const struct session *s, const struct cursors *c,
@@ -644,7 +639,8 @@ static bool id_rewritten(const struct session *s, const struct track *k)
 
 static bool id_differs(const struct session *s, const struct track *k, const struct log_entry *e)
 {
-    if (!is_answer(k->msg) || e->request.type <= RPC_ID_NULL || k->msg->id.type <= RPC_ID_NULL)
+    if (!rpc_is_response(k->msg->kind) || e->request.type <= RPC_ID_NULL ||
+        k->msg->id.type <= RPC_ID_NULL)
         return false;
     return !rpc_id_eq(&e->request, &k->msg->id) && !id_rewritten(s, k);
 }

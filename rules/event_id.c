@@ -169,8 +169,7 @@ static bool stream_uses_ids(const struct session *s, const struct stream *st)
 static const struct message *needs_id(const struct event *e)
 {
     for (uint32_t i = 0; i < e->msg_count; i++) {
-        if (e->msg[i].kind == RPC_RESULT || e->msg[i].kind == RPC_ERROR ||
-            e->msg[i].kind == RPC_REQUEST)
+        if (rpc_is_response(e->msg[i].kind) || e->msg[i].kind == RPC_REQUEST)
             return &e->msg[i];
     }
     return NULL;

@@ -45,6 +45,11 @@ bool rule_in_era(const struct rule *r, enum era era)
     return r->eras == 0 || (r->eras & eras) != 0;
 }
 
+bool rule_surely_in_era(const struct rule *r, enum era era)
+{
+    return era != ERA_UNKNOWN && rule_in_era(r, era);
+}
+
 /* ---- text ---- */
 
 static PRINTF_LIKE(2, 0) char *text_of(struct rule_run *run, const char *fmt, va_list args)

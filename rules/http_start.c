@@ -449,11 +449,6 @@ void whole_legacy_uri(struct rule_run *run, const struct model *m)
     sightings_release(&streams);
 }
 
-static bool is_response(const struct message *m)
-{
-    return m->kind == RPC_RESULT || m->kind == RPC_ERROR;
-}
-
 static void response_in_post(struct rule_run *run, const struct exch *x, const struct message *msg)
 {
     struct finding *f = finding_about(run, x, PARTY_SERVER, "response in POST");
@@ -472,13 +467,13 @@ void check_legacy_response(struct rule_run *run, const struct session *s)
     for (uint32_t i = 0; i < s->exch_count; i++) {
         const struct exch *x = s->exch[i];
         if (x->method == HTTP_METHOD_POST && exch_accepted(x) && x->reply_count > 0 &&
-            is_response(&x->reply[0]) && exch_part(s, x) == PART_POST)
+            rpc_is_response(x->reply[0].kind) && exch_part(s, x) == PART_POST)
             response_in_post(run, x, &x->reply[0]);
     }
     for (uint32_t i = 0; i < s->event_count; i++) {
         const struct event *e = event_at(s, i);
         const struct exch *x = e && e->msg_count > 0 ? leg_exch(s, s->leg[e->leg]) : NULL;
-        if (x && x->method == HTTP_METHOD_POST && is_response(&e->msg[0]))
+        if (x && x->method == HTTP_METHOD_POST && rpc_is_response(e->msg[0].kind))
             response_in_post(run, x, &e->msg[0]);
     }
 }

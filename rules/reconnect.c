@@ -2,6 +2,7 @@
 #include "reconnect.h"
 
 #include "pace.h"
+#include "traffic.h"
 
 #include <stdlib.h>
 
@@ -376,7 +377,7 @@ static void knocks_of_starts(struct knocks *all, const struct session *s)
         const struct exch *x = s->exch[i];
         if (!x->initialize)
             continue;
-        bool again = !exch_taken(x) || (s->replaces && !session_ended_by_client(s->replaces));
+        bool again = !exch_accepted(x) || (s->replaces && !session_ended_by_client(s->replaces));
         if (again && !was_busy(earlier))
             knock_add(all, s, x);
         earlier = x;
@@ -477,7 +478,7 @@ static int64_t posts_work_until(const struct session *s)
 
     for (uint32_t i = 0; i < s->exch_count; i++) {
         const struct exch *x = s->exch[i];
-        if (x->method == HTTP_METHOD_POST && exch_taken(x) && x->first.time > last)
+        if (x->method == HTTP_METHOD_POST && exch_accepted(x) && x->first.time > last)
             last = x->first.time;
     }
     return last;

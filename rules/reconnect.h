@@ -6,7 +6,6 @@
 
 /* ---- session.c ---- */
 
-bool exch_taken(const struct exch *x); /* answered 2xx */
 /* Order of the first bytes, for qsort over pointers. */
 int exchs_by_first(const void *a, const void *b);
 /* The session's exchanges in that order; to be freed. */

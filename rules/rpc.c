@@ -9,17 +9,6 @@
 
 #define PING SLICE_LIT("ping")
 
-/* A rule of certain revisions alone: not knowing the revision is no reason to apply it. */
-static bool surely_in_era(const struct rule_run *run, const struct exch *x)
-{
-    return x->era != ERA_UNKNOWN && rule_in_era(run->rule, x->era);
-}
-
-static bool is_response(const struct message *m)
-{
-    return m->kind == RPC_RESULT || m->kind == RPC_ERROR;
-}
-
 static const char *kind_text(const struct message *m)
 {
     static const char *const text[] = { "object", "request", "notification", "result", "error" };
@@ -37,15 +26,6 @@ static const char *method_text(struct rule_run *run, struct slice method)
 static bool is_notification(const struct message *m)
 {
     return slice_starts(m->method, SLICE_LIT("notifications/"));
-}
-
-static bool carries_request(const struct exch *x)
-{
-    for (uint32_t i = 0; i < x->msg_count; i++) {
-        if (x->msg[i].kind == RPC_REQUEST)
-            return true;
-    }
-    return false;
 }
 
 /* ---- one message ---- */
@@ -99,7 +79,7 @@ static const char *shape_fault(const struct spoken *at)
         return "a method and the answer to one";
     if (m->kind != RPC_OTHER || (at->e && !marked))
         return NULL; /* data of an event that is none at all: sse-data-not-jsonrpc */
-    if (!at->from_client && !at->e && !marked && !carries_request(at->x))
+    if (!at->from_client && !at->e && !marked && !exch_carries_request(at->x))
         return NULL; /* what comes back for a notification is no message: post-oneway-not-202 */
     if ((m->flags & RPC_ELEMENT) && at->x->era != ERA_A)
         return NULL; /* what the array holds is of no matter where arrays are not allowed */
@@ -226,7 +206,7 @@ static bool only_notifications(const struct exch *x)
 static const struct message *response_in(const struct session *s, const struct exch *x)
 {
     for (uint32_t i = 0; i < x->reply_count; i++) {
-        if (is_response(&x->reply[i]))
+        if (rpc_is_response(x->reply[i].kind))
             return &x->reply[i];
     }
     const struct leg *l = x->leg == NONE ? NULL : s->leg[x->leg];
@@ -284,7 +264,7 @@ static void check_batch(struct rule_run *run, const struct session *s)
     spoken_targets(s, &targets);
     for (uint32_t i = 0; i < s->exch_count; i++) {
         const struct exch *x = s->exch[i];
-        if (!surely_in_era(run, x) || !exch_should_speak(s, &targets, x))
+        if (!rule_surely_in_era(run->rule, x->era) || !exch_should_speak(s, &targets, x))
             continue;
         if (x->batch && x->body_status == RPC_OK)
             finding_message(run, on_body(run, s, x, false),
@@ -306,7 +286,7 @@ static void check_batch_mixed(struct rule_run *run, const struct session *s)
         if (!x->batch || !rule_in_era(run->rule, x->era) || !exch_speaks(s, x))
             continue;
         for (uint32_t k = 0; k < x->msg_count; k++) {
-            answers |= is_response(&x->msg[k]);
+            answers |= rpc_is_response(x->msg[k].kind);
             asks |= x->msg[k].kind == RPC_REQUEST || x->msg[k].kind == RPC_NOTIFICATION;
         }
         if (answers && asks)
@@ -398,7 +378,7 @@ static void check_json(struct rule_run *run, const struct session *s)
             continue;
         if (x->body_whole && x->request_gaps == 0)
             on_unreadable(run, s, x, false);
-        if (has_reply(s, x) && (x->rflags & RECF_JSON) && carries_request(x))
+        if (has_reply(s, x) && (x->rflags & RECF_JSON) && exch_carries_request(x))
             on_unreadable(run, s, x, true);
     }
 }

@@ -187,5 +187,7 @@ const char *run_seconds(struct rule_run *run, int64_t ns); /* "1.25 s" */
 
 /* Does the rule apply to exchanges of that era? Unknown eras count as A to C, not as D. */
 bool rule_in_era(const struct rule *r, enum era era);
+/* ... where not knowing the era is no reason to apply it. */
+bool rule_surely_in_era(const struct rule *r, enum era era);
 
 #endif

@@ -4,6 +4,7 @@
  */
 #include "pace.h"
 #include "reconnect.h"
+#include "traffic.h"
 
 #include <stdlib.h>
 
@@ -13,11 +14,6 @@
 #define CROSSING    (500 * NS_PER_MS)
 #define NAMED       4 /* requests that a message names */
 #define METHOD_LOST (-32601)
-
-bool exch_taken(const struct exch *x)
-{
-    return x->status >= 200 && x->status < 300;
-}
 
 static bool exch_in_session(const struct exch *x)
 {
@@ -135,7 +131,7 @@ static const struct exch *last_accepted(const struct session *s)
 
     for (uint32_t i = 0; i < s->exch_count; i++) {
         const struct exch *x = s->exch[i];
-        bool good = exch_taken(x) && (exch_in_session(x) || i == s->initialize);
+        bool good = exch_accepted(x) && (exch_in_session(x) || i == s->initialize);
         if (good && (!last || x->first.time > last->first.time))
             last = x;
     }
@@ -468,7 +464,7 @@ static void flap_step(struct flap *p, const struct exch *x)
         p->post |= x->method == HTTP_METHOD_POST;
         p->turns += p->in;
         p->in = false;
-    } else if (exch_taken(x) && p->refused) {
+    } else if (exch_accepted(x) && p->refused) {
         if (!p->taken)
             p->taken = x;
         p->same_kind_too |= exch_kind(x) == p->kind;

@@ -9,24 +9,9 @@
 
 /* ---- what the rules of closing share ---- */
 
-/* A rule of certain revisions alone: not knowing the revision is no reason to apply it. */
-static bool surely_in_era(const struct rule_run *run, const struct exch *x)
-{
-    return x->era != ERA_UNKNOWN && rule_in_era(run->rule, x->era);
-}
-
 static const struct exch *opener(const struct session *s, const struct leg *l)
 {
     return s->exch[s->stream[l->stream]->exch];
-}
-
-static bool carries_request(const struct exch *x)
-{
-    for (uint32_t i = 0; i < x->msg_count; i++) {
-        if (x->msg[i].kind == RPC_REQUEST)
-            return true;
-    }
-    return false;
 }
 
 /* A leg of the stream of a POST with requests, as far as it matters here all in the evidence. */
@@ -34,7 +19,7 @@ static bool on_request_stream(const struct session *s, const struct leg *l)
 {
     const struct exch *x = leg_exch(s, l);
 
-    return s->stream[l->stream]->kind == STREAM_POST && carries_request(opener(s, l)) &&
+    return s->stream[l->stream]->kind == STREAM_POST && exch_carries_request(opener(s, l)) &&
            x->has_request && x->status == 200 && !x->undecodable && !l->first_lost && l->gaps == 0;
 }
 
@@ -198,7 +183,7 @@ static void check_priming_missing(struct rule_run *run, const struct session *s)
 
     for (uint32_t i = 0; i < s->leg_count; i++) {
         const struct leg *l = s->leg[i];
-        if (!is_post_leg(s, l) || !surely_in_era(run, leg_exch(s, l)))
+        if (!is_post_leg(s, l) || !rule_surely_in_era(run->rule, leg_exch(s, l)->era))
             continue;
         const struct event *e = first_event(s, l);
         if (!e || e->stripped || (e->priming && e->id.len > 0))
@@ -229,7 +214,7 @@ static void check_priming_old(struct rule_run *run, const struct session *s)
             e->id.len == 0 || (e->oddities & SSE_TOO_LONG))
             continue;
         const struct leg *l = s->leg[e->leg];
-        if (!surely_in_era(run, leg_exch(s, l)) || !leg_speaks(s, l))
+        if (!rule_surely_in_era(run->rule, leg_exch(s, l)->era) || !leg_speaks(s, l))
             continue;
         struct finding *f = finding_add(run, s);
         finding_on_event(run, f, e);
@@ -251,7 +236,8 @@ static void check_close_before_id(struct rule_run *run, const struct session *s)
 
     for (uint32_t i = 0; i < s->leg_count; i++) {
         const struct leg *l = s->leg[i];
-        if (!is_post_leg(s, l) || l->last_id != NONE || !surely_in_era(run, leg_exch(s, l)))
+        if (!is_post_leg(s, l) || l->last_id != NONE ||
+            !rule_surely_in_era(run->rule, leg_exch(s, l)->era))
             continue;
         const struct request *r = closed_early(s, l, over);
         if (!r)
@@ -270,7 +256,7 @@ static void check_close_before_response(struct rule_run *run, const struct sessi
 
     for (uint32_t i = 0; i < s->leg_count; i++) {
         const struct leg *l = s->leg[i];
-        if (!is_post_leg(s, l) || !surely_in_era(run, leg_exch(s, l)))
+        if (!is_post_leg(s, l) || !rule_surely_in_era(run->rule, leg_exch(s, l)->era))
             continue;
         const struct request *r = closed_early(s, l, over);
         if (!r)
@@ -292,7 +278,7 @@ static void check_close_without_retry(struct rule_run *run, const struct session
         const struct leg *l = s->leg[i];
         const struct so_far *had = so_far_add(stream, l);
         if (!had->id || had->retry >= 0 || l->event_count == 0 || !on_request_stream(s, l) ||
-            !surely_in_era(run, leg_exch(s, l)))
+            !rule_surely_in_era(run->rule, leg_exch(s, l)->era))
             continue;
         const struct request *r = closed_early(s, l, over);
         if (!r)
@@ -393,7 +379,8 @@ static void check_poll_abandoned(struct rule_run *run, const struct session *s)
         const struct so_far *had = so_far_add(stream, l);
         int64_t retry = had->retry;
         if (retry < 0 || !had->id || !on_request_stream(s, l) ||
-            !surely_in_era(run, leg_exch(s, l)) || (leg_exch(s, l)->rflags & RECF_HAR))
+            !rule_surely_in_era(run->rule, leg_exch(s, l)->era) ||
+            (leg_exch(s, l)->rflags & RECF_HAR))
             continue;
         const struct request *r = closed_early(s, l, over);
         int64_t until = l->end_at.time + poll_window(run, retry);
@@ -726,7 +713,7 @@ static void check_batch(struct rule_run *run, const struct session *s)
         if (!e || !e->batch || e->status != RPC_OK || e->first != e->index)
             continue;
         const struct leg *l = s->leg[e->leg];
-        if (!surely_in_era(run, leg_exch(s, l)) || !leg_speaks(s, l))
+        if (!rule_surely_in_era(run->rule, leg_exch(s, l)->era) || !leg_speaks(s, l))
             continue;
         struct finding *f = finding_add(run, s);
         finding_on_event(run, f, e);

@@ -23,7 +23,7 @@ static struct stream *stream_new(struct session *s, const struct exch *x, enum s
     return st;
 }
 
-static bool carries_request(const struct exch *x)
+bool exch_carries_request(const struct exch *x)
 {
     for (uint32_t i = 0; i < x->msg_count; i++) {
         if (x->msg[i].kind == RPC_REQUEST)
@@ -133,7 +133,7 @@ struct leg *leg_new(struct session *s, struct exch *x)
     st->leg[st->leg_count++] = l->index;
     l->number = st->leg_count;
     x->leg = l->index;
-    if (st->leg_count == 1 && carries_request(x))
+    if (st->leg_count == 1 && exch_carries_request(x))
         requests_get_stream(s, x, st);
     if (l->resumed)
         remember_seen(s, st, l);

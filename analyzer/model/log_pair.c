@@ -460,7 +460,7 @@ static void handled_count(struct session *s)
             continue;
         s->log_handled[k->msg->kind]++;
         s->log_handles_notifications |= k->msg->kind == RPC_NOTIFICATION;
-        bool answer = k->msg->kind == RPC_RESULT || k->msg->kind == RPC_ERROR;
+        bool answer = rpc_is_response(k->msg->kind);
         if (answer && k->msg->request != NONE)
             s->request[k->msg->request]->dispatched = true;
     }

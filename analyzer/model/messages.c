@@ -288,7 +288,7 @@ static bool is_redelivery(const struct session *s, struct event *e, struct messa
     msg->same_as = first_copy(s, e, msg);
     if (msg->same_as)
         msg->request = msg->same_as->request;
-    if (msg->kind == RPC_RESULT || msg->kind == RPC_ERROR)
+    if (rpc_is_response(msg->kind))
         e->marks |= EV_RESPONSE | EV_PINNED;
     else if (msg->kind == RPC_REQUEST)
         e->marks |= EV_PINNED;

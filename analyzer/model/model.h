@@ -626,6 +626,8 @@ bool event_renamed(const struct session *s, const struct event *e);
 /* Is the session id refused as gone (404; or the words of another refusal) and never accepted
  * again? */
 bool session_refused(const struct session *s, const struct exch *x);
+/* Is a JSON-RPC request among what the client sent in it? */
+bool exch_carries_request(const struct exch *x);
 bool refusal_names_cursor(const struct exch *x);
 bool refusal_names_session(const struct exch *x);
 /* Outstanding at time t (DESIGN 2). */

@@ -133,7 +133,7 @@ static bool foreign_by_request(const struct walk *w, const struct event *e)
         if (m->from_client || m->request == NONE || (m->flags & RPC_RELATED_TASK))
             continue;
         const struct request *q = w->s->request[m->request];
-        bool answer = m->kind == RPC_RESULT || m->kind == RPC_ERROR;
+        bool answer = rpc_is_response(m->kind);
         bool progress = m->kind == RPC_NOTIFICATION && (m->flags & RPC_HAS_PROGRESS);
         if (q->from_server || q->stream == NONE || q->stream == w->st->index)
             continue;
