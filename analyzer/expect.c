@@ -25,20 +25,13 @@ void faults_release(struct faults *f)
 
 void faults_add(struct faults *f, const char *fmt, ...)
 {
-    char *heap = NULL;
     va_list args;
 
     va_start(args, fmt);
-    int n = vasprintf(&heap, fmt, args);
+    char *text = arena_vprintf(f->arena, fmt, args);
     va_end(args);
-    if (n < 0)
-        return;
-    if (f->count == f->cap) {
-        f->cap = f->cap ? f->cap * 2 : 8;
-        f->item = mem_grow(f->item, f->cap * sizeof(char *));
-    }
-    f->item[f->count++] = plain_text(f->arena, slice_str(heap), PLAIN_WHOLE);
-    free(heap);
+    GROW(f->item, f->count, f->cap);
+    f->item[f->count++] = plain_text(f->arena, slice_str(text), PLAIN_WHOLE);
 }
 
 /* ---- comparing ---- */

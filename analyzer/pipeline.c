@@ -54,20 +54,12 @@ const char *input_status_text(enum input_status s)
 
 static PRINTF_LIKE(3, 4) void note(struct audit *a, struct audit_input *in, const char *fmt, ...)
 {
-    char *heap = NULL;
     va_list args;
 
+    GROW(in->note, in->note_count, in->note_cap);
     va_start(args, fmt);
-    int n = vasprintf(&heap, fmt, args);
+    in->note[in->note_count++] = arena_vprintf(a->arena, fmt, args);
     va_end(args);
-    if (n < 0)
-        return;
-    if (in->note_count == in->note_cap) {
-        in->note_cap = in->note_cap ? in->note_cap * 2 : 4;
-        in->note = mem_grow(in->note, in->note_cap * sizeof(char *));
-    }
-    in->note[in->note_count++] = arena_str(a->arena, slice_str(heap));
-    free(heap);
 }
 
 static void complain(struct pipeline *p, const struct audit_input *in, const char *what,

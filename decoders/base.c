@@ -291,19 +291,27 @@ char *arena_str(struct arena *a, struct slice s)
     return p;
 }
 
-char *arena_printf(struct arena *a, const char *fmt, ...)
+char *arena_vprintf(struct arena *a, const char *fmt, va_list args)
 {
-    va_list ap;
+    va_list again;
 
-    va_start(ap, fmt);
-    int n = vsnprintf(NULL, 0, fmt, ap);
-    va_end(ap);
+    va_copy(again, args);
+    int n = vsnprintf(NULL, 0, fmt, again);
+    va_end(again);
     if (n < 0)
         return arena_str(a, (struct slice){ 0 });
     char *p = arena_alloc(a, (size_t)n + 1);
-    va_start(ap, fmt);
-    vsnprintf(p, (size_t)n + 1, fmt, ap);
-    va_end(ap);
+    vsnprintf(p, (size_t)n + 1, fmt, args);
+    return p;
+}
+
+char *arena_printf(struct arena *a, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    char *p = arena_vprintf(a, fmt, args);
+    va_end(args);
     return p;
 }
 

@@ -7,6 +7,7 @@
 #ifndef BASE_H
 #define BASE_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -144,6 +145,7 @@ void *arena_alloc(struct arena *a, size_t n); /* zeroed, aligned for anything */
 struct slice arena_copy(struct arena *a, struct slice s);
 char *arena_str(struct arena *a, struct slice s); /* NUL-terminated */
 char *arena_printf(struct arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
+char *arena_vprintf(struct arena *a, const char *fmt, va_list args) PRINTF_LIKE(2, 0);
 size_t arena_bytes(const struct arena *a);
 
 /* A growable run of bytes with a ceiling. */

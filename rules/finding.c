@@ -52,25 +52,13 @@ bool rule_surely_in_era(const struct rule *r, enum era era)
 
 /* ---- text ---- */
 
-static PRINTF_LIKE(2, 0) char *text_of(struct rule_run *run, const char *fmt, va_list args)
-{
-    char *heap = NULL;
-    char *text;
-
-    if (vasprintf(&heap, fmt, args) < 0)
-        return arena_str(run->out->arena, SLICE_LIT("(no memory)"));
-    text = arena_str(run->out->arena, slice_str(heap));
-    free(heap);
-    return text;
-}
-
 const char *run_text(struct rule_run *run, const char *fmt, ...)
 {
     va_list args;
     char *text;
 
     va_start(args, fmt);
-    text = text_of(run, fmt, args);
+    text = arena_vprintf(run->out->arena, fmt, args);
     va_end(args);
     return text;
 }
@@ -181,7 +169,7 @@ void finding_message(struct rule_run *run, struct finding *f, const char *fmt, .
     va_list args;
 
     va_start(args, fmt);
-    f->message = text_of(run, fmt, args);
+    f->message = arena_vprintf(run->out->arena, fmt, args);
     va_end(args);
 }
 
@@ -190,7 +178,7 @@ void finding_advice(struct rule_run *run, struct finding *f, const char *fmt, ..
     va_list args;
 
     va_start(args, fmt);
-    f->advice = text_of(run, fmt, args);
+    f->advice = arena_vprintf(run->out->arena, fmt, args);
     va_end(args);
 }
 
@@ -201,8 +189,9 @@ void finding_frame(struct rule_run *run, struct finding *f, struct place at, con
     if (at.time == 0 && at.frame == 0)
         return;
     va_start(args, fmt);
-    finding_push_evidence(run->out, f,
-                          (struct evidence){ .at = at, .what = text_of(run, fmt, args) });
+    finding_push_evidence(
+        run->out, f,
+        (struct evidence){ .at = at, .what = arena_vprintf(run->out->arena, fmt, args) });
     va_end(args);
 }
 
@@ -213,8 +202,9 @@ void finding_log(struct rule_run *run, struct finding *f, uint32_t entry, const 
     if (entry == NONE)
         return;
     va_start(args, fmt);
-    finding_push_log(run->out, f,
-                     (struct log_evidence){ .entry = entry, .what = text_of(run, fmt, args) });
+    finding_push_log(
+        run->out, f,
+        (struct log_evidence){ .entry = entry, .what = arena_vprintf(run->out->arena, fmt, args) });
     va_end(args);
 }
 
@@ -322,8 +312,10 @@ void undecidable_add(struct rule_run *run, const struct session *s, uint32_t str
 
     GROW(out->undecidable, out->undecidable_count, out->undecidable_cap);
     va_start(args, fmt);
-    out->undecidable[out->undecidable_count++] = (struct undecidable){
-        .rule = run->rule, .session = s, .stream = stream, .reason = text_of(run, fmt, args)
-    };
+    out->undecidable[out->undecidable_count++] =
+        (struct undecidable){ .rule = run->rule,
+                              .session = s,
+                              .stream = stream,
+                              .reason = arena_vprintf(run->out->arena, fmt, args) };
     va_end(args);
 }
