@@ -236,7 +236,11 @@ static void add_source(struct pipeline *p, struct audit_input *about, struct inp
     bool later = p->audit->input_count > OPEN_AT_ONCE && about->kind != INPUT_HAR &&
                  strcmp(about->path, "-") != 0;
 
-    *s = (struct source){ .index = index, .about = about, .in = in, .key = INT64_MIN };
+    *s = (struct source){ .index = index,
+                          .about = about,
+                          .in = in,
+                          .no_digest = p->audit->opt->format == FORMAT_TEXT,
+                          .key = INT64_MIN };
     if (later && !source_peek(s, &err)) {
         unread(p, about, err.text, "");
         return;

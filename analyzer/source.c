@@ -108,6 +108,8 @@ bool source_open(struct source *s, struct exchanges *all, struct input_error *re
 {
     if (!open_input(s, reterr))
         return false;
+    if (s->no_digest)
+        input_no_digest(s->in);
     s->key = INT64_MIN;
     s->last = INT64_MIN + STEP_MIN;
     if (s->about->kind == INPUT_HAR)

@@ -21,6 +21,7 @@ struct source {
     uint32_t index; /* of the input */
     struct audit_input *about;
     struct input *in; /* NULL: opened when its time comes */
+    bool no_digest;   /* no report will tell its SHA-256 */
     struct capture *cap;
     struct har *har;
     struct frame frame; /* captures: the next packet */

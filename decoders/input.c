@@ -257,6 +257,11 @@ void input_finish(struct input *in)
         in->run.len = 0;
 }
 
+void input_no_digest(struct input *in)
+{
+    stored_no_digest(in->stored);
+}
+
 uint64_t input_bytes(const struct input *in)
 {
     return stored_bytes(in->stored);

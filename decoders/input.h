@@ -44,6 +44,8 @@ bool input_compressed(const struct input *in); /* known after the first peek or 
 enum input_kind input_recognise(struct input *in);
 /* Size and SHA-256 of the file as stored; complete after input_finish. */
 void input_finish(struct input *in);
+/* Before anything but a peek: the SHA-256 is not wanted, and stays empty. */
+void input_no_digest(struct input *in);
 uint64_t input_bytes(const struct input *in);
 void input_sha256_hex(const struct input *in, char ret[static 65]);
 

@@ -65,6 +65,12 @@ static void thread_end(struct stored *s)
     s->threaded = false;
 }
 
+void stored_no_digest(struct stored *s)
+{
+    EVP_MD_CTX_free(s->md);
+    s->md = NULL;
+}
+
 void stored_free(struct stored *s)
 {
     if (!s)

@@ -7,8 +7,8 @@
  *     stored_sha256_hex(s, hex);                complete once stored_next returned nothing
  *     stored_free(s);
  *
- * A large regular file is read ahead and hashed by a thread of its own, so that the digest costs no
- * time; where a thread cannot be had, the caller's does the work.
+ * A large regular file is read ahead and hashed by a thread of its own, so that the digest takes
+ * little time on a machine with cores to spare; where a thread cannot be had, the caller's does the work.
  */
 #ifndef STORED_H
 #define STORED_H
@@ -23,7 +23,9 @@ struct slice stored_next(struct stored *s);
 /* NULL, or why reading stopped before the end. */
 const char *stored_error(const struct stored *s);
 uint64_t stored_bytes(const struct stored *s); /* handed out so far */
-/* Empty before the end was reached. */
+/* Nobody will ask for the digest: saves the time for it. */
+void stored_no_digest(struct stored *s);
+/* Empty before the end was reached, or without digest. */
 void stored_sha256_hex(const struct stored *s, char ret[static 65]);
 
 #endif

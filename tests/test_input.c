@@ -264,6 +264,22 @@ static void test_digest(void **state)
     input_free(in);
 }
 
+static void test_no_digest(void **state)
+{
+    AUTO(made_freep) struct made big = text_of(5000000); /* long enough for the thread */
+    struct input *in = input_of(made_slice(&big));
+    char hex[65];
+
+    (void)state;
+    assert_int_equal(input_recognise(in), INPUT_UNKNOWN);
+    input_no_digest(in);
+    input_finish(in);
+    assert_int_equal(input_bytes(in), made_slice(&big).len);
+    input_sha256_hex(in, hex);
+    assert_string_equal(hex, "");
+    input_free(in);
+}
+
 static void test_peek(void **state)
 {
     AUTO(made_freep) struct made text = text_of(200000);
@@ -363,11 +379,12 @@ static void test_stdin(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plain), cmocka_unit_test(test_packed),
-        cmocka_unit_test(test_cut),   cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_large), cmocka_unit_test(test_digest),
-        cmocka_unit_test(test_peek),  cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_stdin), cmocka_unit_test(test_not_opened),
+        cmocka_unit_test(test_plain),      cmocka_unit_test(test_packed),
+        cmocka_unit_test(test_cut),        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_large),      cmocka_unit_test(test_digest),
+        cmocka_unit_test(test_no_digest),  cmocka_unit_test(test_peek),
+        cmocka_unit_test(test_kinds),      cmocka_unit_test(test_stdin),
+        cmocka_unit_test(test_not_opened),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

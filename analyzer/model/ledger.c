@@ -26,7 +26,18 @@ bool event_brief(const struct session *s, uint32_t index, struct brief *ret)
     return true;
 }
 
-struct event *event_new(struct session *s, size_t extra)
+static size_t event_bytes(size_t messages, size_t id_len)
+{
+    return sizeof(struct event) + messages * sizeof(struct message) + id_len;
+}
+
+void event_free(struct model *m, struct event *e)
+{
+    if (e)
+        pool_give(&impl_of(m)->events, e, event_bytes(e->msg_count, e->id.len));
+}
+
+struct event *event_adopt(struct session *s, struct event *e)
 {
     uint32_t at = s->event_count & (CHUNK - 1);
 
@@ -38,14 +49,31 @@ struct event *event_new(struct session *s, size_t extra)
         s->chunk[n]->full = mem_alloc(CHUNK * sizeof(struct event *));
     }
     struct event_chunk *c = s->chunk[s->event_count >> CHUNK_BITS];
-    struct event *e = mem_alloc(sizeof(*e) + extra);
-    e->index = s->event_count++;
-    c->full[at] = e;
-    c->kept++;
+    if (e) {
+        e->index = s->event_count;
+        c->full[at] = e;
+        c->kept++;
+    }
+    s->event_count++;
     c->used++;
-    impl_of(s->model)->full_bytes += sizeof(*e) + extra;
-    impl_of(s->model)->ids++;
     return e;
+}
+
+struct event *event_new(struct session *s, size_t messages, struct slice id)
+{
+    struct impl *im = impl_of(s->model);
+    size_t bytes = event_bytes(messages, id.len);
+    struct event *e = pool_take(&im->events, bytes);
+
+    memset(e, 0, sizeof(*e));
+    e->msg = (struct message *)(void *)(e + 1);
+    e->msg_count = (uint32_t)messages;
+    e->id = (struct slice){ (const uint8_t *)(e->msg + messages), id.len };
+    if (id.len > 0)
+        memcpy(e->msg + messages, id.ptr, id.len);
+    im->full_bytes += bytes;
+    im->ids++;
+    return event_adopt(s, e);
 }
 
 /* ---- ids ---- */
@@ -97,6 +125,12 @@ static void ids_enlarge(struct session *s)
     free(old.slot);
 }
 
+static void ids_make_room(struct session *s)
+{
+    if (s->ids->count + s->ids->count / 3 >= s->ids->cap)
+        ids_enlarge(s);
+}
+
 void ids_prefetch(const struct session *s, uint64_t hash)
 {
     const struct id_index *ix = s->ids;
@@ -121,8 +155,7 @@ void event_index_id(struct session *s, struct event *e)
     };
     if (!e->has_id || e->id.len == 0 || e->first != e->index)
         return;
-    if (s->ids->count + s->ids->count / 3 >= s->ids->cap)
-        ids_enlarge(s);
+    ids_make_room(s);
     uint64_t *slot = ids_slot(s, e->id_hash);
     if (*slot == 0) {
         c->brief[e->index & (CHUNK - 1)].id_hash = (uint32_t)e->id_hash;
@@ -143,6 +176,30 @@ void event_index_id(struct session *s, struct event *e)
             return;
         }
         at = other->next_same_id;
+    }
+}
+
+void ledger_take_over(struct session *s, const struct session *from, uint32_t base)
+{
+    for (uint32_t i = 0; i < from->event_count; i++) {
+        struct brief b;
+        if (event_at(s, base + i) || !event_brief(from, i, &b))
+            continue;
+        b.stream += s->stream_count;
+        chunk_of(s, base + i)->brief[(base + i) & (CHUNK - 1)] = b;
+    }
+    for (size_t k = 0; k < from->ids->cap; k++) {
+        uint32_t at = (uint32_t)from->ids->slot[k] - 1;
+        struct brief b;
+        if (from->ids->slot[k] == 0 || event_at(s, base + at) || !event_brief(from, at, &b))
+            continue;
+        uint64_t hash = from->ids->slot[k] >> 32 << 32 | b.id_hash;
+        ids_make_room(s);
+        uint64_t *slot = ids_slot(s, hash);
+        if (*slot != 0)
+            continue; /* s had an event of that id: the older one keeps it */
+        *slot = hash >> 32 << 32 | (base + at + 1);
+        s->ids->count++;
     }
 }
 
@@ -209,11 +266,8 @@ static bool leg_is_live(const struct session *s, const struct event *e)
 static void event_reduce(struct session *s, struct event_chunk *c, uint32_t at)
 {
     struct event *e = c->full[at];
-    size_t bytes = sizeof(*e) + e->msg_count * sizeof(*e->msg) + e->id.len;
-    struct impl *im = impl_of(s->model);
-
-    im->full_bytes -= bytes < im->full_bytes ? bytes : im->full_bytes;
-    free(e);
+    impl_of(s->model)->full_bytes -= event_bytes(e->msg_count, e->id.len);
+    event_free(s->model, e);
     c->full[at] = NULL;
     if (--c->kept == 0 && c->used == CHUNK) {
         free(c->full);

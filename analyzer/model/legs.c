@@ -427,20 +427,13 @@ void leg_event(struct session *s, struct exch *x, const struct record *rec,
     struct leg *l = s->leg[x->leg];
     const struct rec_event *r = &rec->event;
     size_t msgs = r->body.status == RPC_OK ? r->body.count : 0;
-    size_t id_at = msgs * sizeof(struct message);
-    struct event *e = event_new(s, id_at + r->id.len);
+    struct event *e = event_new(s, msgs, r->id);
 
     e->leg = l->index;
     e->stream = l->stream;
     e->shown_by = shown_by;
     e->next_in_leg = e->same_id = e->next_same_id = e->new_id_of = e->track = NONE;
     event_fill(s, e, rec);
-    e->msg = (struct message *)(void *)(e + 1);
-    e->msg_count = (uint32_t)msgs;
-    uint8_t *id = (uint8_t *)(e + 1) + id_at;
-    if (r->id.len > 0)
-        memcpy(id, r->id.ptr, r->id.len);
-    e->id = (struct slice){ id, r->id.len };
     messages_fill(s->model, e->msg, &r->body, e->at);
     event_identify(s, e);
     event_find_renamed(s, l, e);

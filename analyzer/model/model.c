@@ -87,6 +87,7 @@ struct model *model_new(const struct model_options *opt, const struct dispatch_l
     m->log = log;
     m->arena = arena_new();
     m->impl = mem_alloc(sizeof(struct impl));
+    impl_of(m)->events.cell = EVENT_CELL;
     return m;
 }
 
@@ -97,6 +98,7 @@ void model_free(struct model *m)
     for (uint32_t i = 0; i < m->session_count; i++)
         session_free(m->session[i]);
     struct impl *im = impl_of(m);
+    pool_release(&im->events);
     free(im->by_serial);
     table_release(&im->sessions);
     table_release(&im->interned);

@@ -3,6 +3,7 @@
 #define MODEL_IMPL_H
 
 #include "model.h"
+#include "pool.h"
 #include "table.h"
 
 struct impl {
@@ -13,10 +14,14 @@ struct impl {
     struct slice recent[64]; /* ... those asked for last */
     struct table prints;     /* fingerprint of an exchange -> struct exch * */
     struct table notes;      /* kind, exchange, text -> index + 1 */
-    size_t full_bytes;       /* of events kept whole */
-    size_t trim_at;          /* do not sweep again below this */
-    size_t ids;              /* remembered events in all */
+    struct pool events;
+    size_t full_bytes; /* of events kept whole */
+    size_t trim_at;    /* do not sweep again below this */
+    size_t ids;        /* remembered events in all */
 };
+
+/* An event with one message and an id as most are. */
+#define EVENT_CELL (sizeof(struct event) + sizeof(struct message) + 80)
 
 #define CHUNK_BITS 6
 struct event_chunk {
@@ -65,7 +70,13 @@ struct id_index {
 void ids_release(struct id_index *ix);
 /* An id with this hash will be asked for. */
 void ids_prefetch(const struct session *s, uint64_t hash);
-struct event *event_new(struct session *s, size_t extra);
+/* The next event of a session, zeroed but for a copy of its id and so many messages. */
+struct event *event_new(struct session *s, size_t messages, struct slice id);
+/* The next event of s is one that another session gives up; NULL: it is reduced. */
+struct event *event_adopt(struct session *s, struct event *e);
+/* What `from` knows of reduced events, which became those from index `base` on in s. */
+void ledger_take_over(struct session *s, const struct session *from, uint32_t base);
+void event_free(struct model *m, struct event *e);
 void event_index_id(struct session *s, struct event *e);
 /* Reduces old events when they take too much memory; forgets the oldest ids past the ceiling. */
 void ledger_trim(struct model *m);

@@ -92,7 +92,7 @@ void session_free(struct session *s)
     for (uint32_t i = 0; i < (s->event_count + CHUNK - 1) >> CHUNK_BITS; i++) {
         struct event_chunk *c = s->chunk[i];
         for (uint32_t j = 0; c && c->full && j < CHUNK; j++)
-            free(c->full[j]);
+            event_free(s->model, c->full[j]);
         if (c)
             free(c->full);
         free(c);
@@ -343,20 +343,10 @@ static void absorb_event(struct session *s, struct session *from, uint32_t at, u
 {
     struct event_chunk *c = from->chunk[at >> CHUNK_BITS];
     struct event *e = c && c->full ? c->full[at & (CHUNK - 1)] : NULL;
-    struct event *slot = event_new(s, 0);
-    struct event_chunk *to = s->chunk[slot->index >> CHUNK_BITS];
-    uint32_t index = slot->index;
 
-    if (!e) {
-        slot->first = index;
-        slot->same_id = slot->next_same_id = slot->new_id_of = slot->next_in_leg = NONE;
-        slot->stream = slot->leg = 0;
+    if (!event_adopt(s, e))
         return;
-    }
-    free(slot);
-    to->full[index & (CHUNK - 1)] = e;
     c->full[at & (CHUNK - 1)] = NULL;
-    e->index = index;
     e->leg += s->leg_count;
     e->stream += s->stream_count;
     e->first += base;
@@ -368,7 +358,7 @@ static void absorb_event(struct session *s, struct session *from, uint32_t at, u
         e->same_id += base;
     e->next_same_id = NONE;
     for (uint32_t i = 0; i < e->msg_count; i++) {
-        e->msg[i].event = index;
+        e->msg[i].event = e->index;
         e->msg[i].exch += s->exch_count;
         e->msg[i].request = NONE; /* requests of the orphan's were none of the client's */
     }
@@ -402,6 +392,7 @@ void session_absorb(struct session *s, struct session *from)
 
     for (uint32_t i = 0; i < from->event_count; i++)
         absorb_event(s, from, i, base);
+    ledger_take_over(s, from, base);
     for (uint32_t i = 0; i < from->leg_count; i++) {
         struct leg *l = from->leg[i];
         l->stream += streams;
