@@ -1,6 +1,7 @@
 /* pipeline.c - see pipeline.h. source.c holds the single input. */
 #include "pipeline.h"
 
+#include "bodies.h"
 #include "conn.h"
 #include "plain.h"
 #include "record_queue.h"
@@ -25,7 +26,9 @@ struct pipeline {
     struct audit *audit;
     FILE *err;
     struct keylog *keys;
-    struct record_queue *queue; /* to the thread of the model; NULL: there is none */
+    struct bodies *bodies;
+    struct record_queue *decoded; /* to the thread that reads bodies; NULL: there is none */
+    struct record_queue *read;    /* to the thread of the model; NULL: there is none */
     struct exchanges *exchanges;
     struct conns *conns;
     struct flows *flows;
@@ -457,7 +460,8 @@ static void finish(struct pipeline *p)
         conns_feed(p->conns, &chunk);
     conns_finish(p->conns, p->end, p->cut);
     p->audit->other_connections = conns_other(p->conns);
-    record_queue_free(MOVE(p->queue));
+    record_queue_free(MOVE(p->decoded));
+    record_queue_free(MOVE(p->read));
     model_finish(p->audit->model, p->cut);
     payloads_seal(p->audit->payloads);
 }
@@ -469,7 +473,7 @@ static void put_record(void *ctx, const struct record *rec)
     model_feed(ctx, rec);
 }
 
-/* How many threads are worth having. */
+/* How many threads are worth having: for decoding, for the model, for reading bodies. */
 static unsigned jobs_of(const struct options *opt)
 {
     cpu_set_t cpus;
@@ -491,9 +495,17 @@ static struct model *new_model(const struct options *opt, const struct dispatch_
     return model_new(&mo, log->file_count > 0 ? log : NULL);
 }
 
+/* A sink that hands on to a thread of its own, if that can be had. */
+static struct record_sink threaded(struct record_sink sink, struct record_queue **ret)
+{
+    *ret = record_queue_new(sink);
+    return *ret ? record_queue_sink(*ret) : sink;
+}
+
 static void pipeline_start(struct pipeline *p)
 {
     struct audit *a = p->audit;
+    unsigned jobs = jobs_of(a->opt);
 
     a->model = new_model(a->opt, a->log);
     struct record_sink sink = { put_record, a->model };
@@ -501,13 +513,15 @@ static void pipeline_start(struct pipeline *p)
         a->payloads = payloads_new(sink);
         sink = payloads_sink(a->payloads);
     }
-    if (jobs_of(a->opt) > 1)
-        p->queue = record_queue_new(sink);
-    if (p->queue)
-        sink = record_queue_sink(p->queue);
-    p->exchanges = exchanges_new(sink, &exchange_limits_default);
+    if (jobs > 2)
+        sink = threaded(sink, &p->read);
+    p->bodies = bodies_new(sink);
     if (a->log->file_count > 0)
-        exchanges_want_digests(p->exchanges, a->log->wants_sha256);
+        bodies_want_digests(p->bodies, a->log->wants_sha256);
+    sink = bodies_sink(p->bodies);
+    if (jobs > 1)
+        sink = threaded(sink, &p->decoded);
+    p->exchanges = exchanges_new(sink, &exchange_limits_default);
     p->conns = conns_new(p->exchanges, p->keys);
     p->flows = flows_new(&flow_limits_default);
     p->packets = packets_new();
@@ -521,6 +535,7 @@ static void pipeline_stop(struct pipeline *p)
     flows_free(p->flows);
     packets_free(p->packets);
     exchanges_free(p->exchanges);
+    bodies_free(p->bodies);
     keylog_free(p->keys);
     capture_filter_free(p->filter);
 }

@@ -4,8 +4,6 @@
 #include "coding.h"
 #include "sse.h"
 
-#include <jansson.h>
-#include <openssl/sha.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -20,11 +18,6 @@ struct exchanges {
     struct record_sink sink;
     struct exchange_limits limits;
     uint64_t serial;
-    struct rpc_scanner *scanner;
-    struct arena *detail; /* of the message at hand */
-    bool want_xxh3;
-    bool want_sha256;
-    uint8_t sha256[SHA256_DIGEST_LENGTH];
 };
 
 enum body_kind {
@@ -74,24 +67,12 @@ struct exchanges *exchanges_new(struct record_sink sink, const struct exchange_l
 
     all->sink = sink;
     all->limits = *limits;
-    all->scanner = rpc_scanner_new();
-    all->detail = arena_new();
     return all;
 }
 
 void exchanges_free(struct exchanges *all)
 {
-    if (!all)
-        return;
-    rpc_scanner_free(all->scanner);
-    arena_free(all->detail);
     free(all);
-}
-
-void exchanges_want_digests(struct exchanges *all, bool sha256)
-{
-    all->want_xxh3 = true;
-    all->want_sha256 |= sha256;
 }
 
 static void emit(struct exchanges *all, struct record *rec)
@@ -116,111 +97,14 @@ void exchanges_late_ack(struct exchanges *all, uint64_t serial, uint64_t tcp_off
     emit(all, &rec);
 }
 
-/* ---- what only few messages hold ---- */
-
-static struct slice json_text(struct arena *a, const json_t *obj, const char *key)
+/* bodies.c reads what is whole. */
+static struct rec_body body_of(struct slice payload, bool whole)
 {
-    const json_t *v = json_object_get(obj, key);
-
-    if (!json_is_string(v))
-        return (struct slice){ 0 };
-    return arena_copy(
-        a, (struct slice){ (const uint8_t *)json_string_value(v), json_string_length(v) });
-}
-
-static void detail_tools(struct arena *a, const json_t *tools, struct rpc_detail *ret)
-{
-    size_t n = json_array_size(tools);
-    size_t i;
-    json_t *t;
-
-    if (n == 0)
-        return;
-    ret->tool = arena_alloc(a, n * sizeof(*ret->tool));
-    json_array_foreach (tools, i, t) {
-        const json_t *hints = json_object_get(t, "annotations");
-        ret->tool[ret->tool_count++] = (struct tool_hint){
-            .name = json_text(a, t, "name"),
-            .idempotent = json_is_true(json_object_get(hints, "idempotentHint")),
-            .read_only = json_is_true(json_object_get(hints, "readOnlyHint")),
-        };
-    }
-}
-
-static void detail_fill(struct arena *a, const json_t *msg, struct rpc_detail *ret)
-{
-    const json_t *params = json_object_get(msg, "params");
-    const json_t *result = json_object_get(msg, "result");
-    const json_t *client = json_object_get(params, "clientInfo");
-    const json_t *server = json_object_get(result, "serverInfo");
-
-    if (!client)
-        client =
-            json_object_get(json_object_get(params, "_meta"), "io.modelcontextprotocol/clientInfo");
-    if (!server)
-        server =
-            json_object_get(json_object_get(result, "_meta"), "io.modelcontextprotocol/serverInfo");
-    ret->client_name = json_text(a, client, "name");
-    ret->client_version = json_text(a, client, "version");
-    ret->server_name = json_text(a, server, "name");
-    ret->server_version = json_text(a, server, "version");
-    ret->protocol_version = json_text(a, params ? params : result, "protocolVersion");
-    detail_tools(a, json_object_get(result, "tools"), ret);
-}
-
-static bool has_detail(const struct rpc *m)
-{
-    static const char tools[] = "\"tools\"";
-
-    if (m->kind == RPC_REQUEST)
-        return slice_eq(m->method, SLICE_LIT("initialize")) || (m->flags & RPC_META_VERSION);
-    if (m->kind != RPC_RESULT)
-        return false;
-    return m->protocol_version.ptr ||
-           memmem(m->body.ptr, m->body.len < 256 ? m->body.len : 256, tools, sizeof(tools) - 1);
-}
-
-static const struct rpc_detail *detail_of(struct exchanges *all, const struct rpc_scanner *sc)
-{
-    for (size_t i = 0; i < sc->count; i++) {
-        if (!has_detail(&sc->msg[i]))
-            continue;
-        arena_clear(all->detail);
-        struct rpc_detail *d = arena_alloc(all->detail, sizeof(*d));
-        json_t *msg = json_loadb((const char *)sc->msg[i].text.ptr, sc->msg[i].text.len,
-                                 JSON_ALLOW_NUL, NULL);
-        if (!msg)
-            continue;
-        detail_fill(all->detail, msg, d);
-        json_decref(msg);
-        return d;
-    }
-    return NULL;
-}
-
-static struct rec_body body_of(struct exchanges *all, struct slice payload, bool whole)
-{
-    struct rec_body b = { .present = payload.len > 0, .whole = whole, .bytes = payload.len };
-    struct rpc_scanner *sc = all->scanner;
-
-    if (all->want_xxh3)
-        b.xxh3 = hash_bytes(payload);
-    if (all->want_sha256) {
-        SHA256(payload.ptr ? payload.ptr : (const uint8_t *)"", payload.len, all->sha256);
-        b.sha256 = all->sha256;
-    }
-    b.payload = payload;
-    if (!whole) {
-        b.status = RPC_EMPTY;
-        return b;
-    }
-    b.status = rpc_scan(sc, payload);
-    b.batch = sc->batch;
-    b.count = b.status == RPC_OK ? sc->count : 0;
-    b.msg = sc->msg;
-    if (b.count > 0)
-        b.detail = detail_of(all, sc);
-    return b;
+    return (struct rec_body){ .status = RPC_EMPTY,
+                              .present = payload.len > 0,
+                              .whole = whole,
+                              .bytes = payload.len,
+                              .payload = payload };
 }
 
 /* ---- heads ---- */
@@ -403,8 +287,7 @@ static void request_emit(struct exchange *x, bool whole)
     x->request_emitted = true;
     struct record rec = { .kind = REC_REQUEST, .exchange = x->serial, .at = x->request_last };
     rec.request = x->request;
-    rec.request.body =
-        body_of(x->all, buf_slice(&x->kept), whole && !x->kept_cut && !x->request_coded);
+    rec.request.body = body_of(buf_slice(&x->kept), whole && !x->kept_cut && !x->request_coded);
     emit(x->all, &rec);
     arena_free(MOVE(x->head));
     buf_release(&x->kept);
@@ -556,7 +439,7 @@ static void emit_event(struct exchange *x, const struct sse_item *item, struct r
     e->retry = item->retry;
     e->oddities = item->oddities;
     if (item->has_data)
-        e->body = body_of(x->all, item->data, !(item->oddities & SSE_TOO_LONG));
+        e->body = body_of(item->data, !(item->oddities & SSE_TOO_LONG));
     x->event_end = e->tcp_end;
     emit(x->all, rec);
 }
@@ -741,8 +624,7 @@ static void emit_kept(struct exchange *x, bool complete, struct place at)
         return;
     if (x->last.time == 0)
         rec.at = at;
-    rec.body =
-        body_of(x->all, buf_slice(&x->kept), x->body == BODY_KEPT && complete && !x->kept_cut);
+    rec.body = body_of(buf_slice(&x->kept), x->body == BODY_KEPT && complete && !x->kept_cut);
     rec.body.bytes = (size_t)x->body_bytes;
     rec.body.present = x->body_bytes > 0;
     rec.body.tcp_end = x->tcp_end;

@@ -16,7 +16,7 @@
 
 #include "record.h"
 
-struct exchanges; /* what all exchanges of a run share: serial numbers, scanner, limits, the sink */
+struct exchanges; /* what all exchanges of a run share: serial numbers, limits, the sink */
 struct exchange;
 
 struct exchange_limits {
@@ -29,8 +29,6 @@ extern const struct exchange_limits exchange_limits_default;
 
 struct exchanges *exchanges_new(struct record_sink sink, const struct exchange_limits *limits);
 void exchanges_free(struct exchanges *all);
-/* Fill rec_body.xxh3, and .sha256 too, from now on (a dispatch log names digests of payloads). */
-void exchanges_want_digests(struct exchanges *all, bool sha256);
 /* A record that concerns no exchange, or one by serial. */
 void exchanges_note(struct exchanges *all, uint64_t exchange, struct rec_note note,
                     struct place at);

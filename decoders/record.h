@@ -24,7 +24,7 @@ enum record_kind {
     REC_NOTE,     /* something the input could not show, or odd traffic */
 };
 
-/* How a body was read as JSON-RPC. */
+/* A body, and how it was read as JSON-RPC (bodies.c). */
 struct rec_body {
     enum rpc_status status;
     bool present; /* there was a body of one byte or more */
@@ -35,12 +35,12 @@ struct rec_body {
     size_t bytes;
     struct slice payload;            /* the bytes, when whole; may be empty when too long */
     uint64_t xxh3;                   /* of the payload as received; 0 unless asked for */
-    const uint8_t *sha256;           /* 32 bytes; NULL unless asked for (exchanges_want_digests) */
+    const uint8_t *sha256;           /* 32 bytes; NULL unless asked for (bodies_want_digests) */
     uint64_t tcp_end;                /* see struct piece; of the last byte */
     const struct rpc_detail *detail; /* of initialize and tools/list messages; NULL: none */
 };
 
-/* What only few messages hold, read with a JSON library (exchange.c). */
+/* What only few messages hold, read with a JSON library (bodies.c). */
 struct rpc_detail {
     struct slice client_name, client_version; /* initialize request, or _meta clientInfo */
     struct slice server_name, server_version; /* initialize result */

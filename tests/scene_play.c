@@ -1,6 +1,7 @@
 /* scene_play.c - see scene.h: a scene through exchange.c, the model and the rules. */
 #include "scene_parts.h"
 
+#include "bodies.h"
 #include "exchange.h"
 #include "log_of.h"
 
@@ -257,11 +258,13 @@ void scene_play(struct scene *sc)
     scene_set_up(sc);
     read_log(sc);
     sc->model = model_new(&sc->options, sc->log);
-    p.all = exchanges_new((struct record_sink){ to_model, sc->model }, &exchange_limits_default);
+    struct bodies *bodies = bodies_new((struct record_sink){ to_model, sc->model });
+    p.all = exchanges_new(bodies_sink(bodies), &exchange_limits_default);
     if (has_digests(sc->log))
-        exchanges_want_digests(p.all, sc->log->wants_sha256);
+        bodies_want_digests(bodies, sc->log->wants_sha256);
     scene_perform(sc, &player);
     model_finish(sc->model, sc->truncated);
     sc->found = rules_run(sc->model, sc->profiles, &thresholds_default);
     exchanges_free(p.all);
+    bodies_free(bodies);
 }
