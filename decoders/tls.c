@@ -65,10 +65,11 @@ struct side {
     bool ambiguous;    /* some byte in `record` is */
     size_t skip;       /* bytes left of a record that a gap has hit */
     bool started;
-    bool searching;    /* the record boundary is lost */
-    bool resync;       /* records are missing: the sequence number is not known */
-    bool gap_owed;     /* to be told above before the next data */
-    bool traffic_only; /* the handshake secret is not in the key log: wait for the first record */
+    bool searching;      /* the record boundary is lost */
+    struct piece sought; /* the last one searched; its bytes are in `record` */
+    bool resync;         /* records are missing: the sequence number is not known */
+    bool gap_owed;       /* to be told above before the next data */
+    bool traffic_only;   /* the handshake secret is not in the key log: wait for the first record */
     bool dead;
     bool closed;
     enum epoch epoch;
@@ -738,23 +739,21 @@ static bool accept_record(struct tls *t, enum dir dir, const struct located *l)
     return try_open(t, dir, l);
 }
 
-/* Looks for the next record; takes no more bytes than the candidate at hand needs. */
-static void search(struct tls *t, enum dir dir, struct piece *piece)
+/* Looks for a record in the buffer; last: what is not whole there is none. */
+static void search_buffer(struct tls *t, enum dir dir, bool last)
 {
     struct side *s = &t->side[dir];
-    struct piece part = take_wanted(s, piece);
     size_t i = 0;
 
-    if (!buf_add(&s->record, part.data))
-        return;
     for (; i + HEADER <= s->record.len; i++) {
         struct slice rest = { s->record.ptr + i, s->record.len - i };
         size_t total = record_total(rest);
-        if (total > rest.len)
+        if (total > rest.len && !last)
             break;
-        if (total == 0)
+        if (total == 0 || total > rest.len)
             continue;
-        struct located l = locate((struct slice){ rest.ptr, total }, &part, part.ambiguous);
+        struct located l =
+            locate((struct slice){ rest.ptr, total }, &s->sought, s->sought.ambiguous);
         l.tcp_end -= rest.len - total;
         if (accept_record(t, dir, &l)) {
             s->searching = false;
@@ -763,6 +762,18 @@ static void search(struct tls *t, enum dir dir, struct piece *piece)
         }
     }
     buf_drop(&s->record, i);
+}
+
+/* Looks for the next record; takes no more bytes than the candidate at hand needs. */
+static void search(struct tls *t, enum dir dir, struct piece *piece)
+{
+    struct side *s = &t->side[dir];
+    struct piece part = take_wanted(s, piece);
+
+    if (!buf_add(&s->record, part.data))
+        return;
+    s->sought = part;
+    search_buffer(t, dir, false);
 }
 
 static void tls_data(void *self, enum dir dir, struct piece piece)
@@ -839,8 +850,23 @@ static void tls_silence(void *self, enum dir dir, const struct silence *silence)
         t->up.ops->silence(t->up.self, dir, silence);
 }
 
+/* No more bytes will come: a candidate that waited for some was no record, but hides what came
+ * behind it. */
+static void search_rest(struct tls *t, enum dir dir)
+{
+    struct side *s = &t->side[dir];
+
+    while (s->searching && s->record.len >= HEADER && !t->dead && !s->dead) {
+        search_buffer(t, dir, true);
+        struct piece none = s->sought;
+        none.data.len = 0;
+        tls_data(t, dir, none); /* what follows a record that was found */
+    }
+}
+
 static void tls_close(void *self, enum dir dir, enum close_kind kind, struct place at)
 {
+    search_rest(self, dir);
     close_up(self, dir, kind, at);
 }
 
@@ -849,6 +875,7 @@ static void tls_finish(void *self, struct place at)
     struct tls *t = self;
 
     for (enum dir dir = DIR_CLIENT; dir <= DIR_SERVER; dir++) {
+        search_rest(t, dir);
         if (!t->decrypted && (t->side[dir].held || t->side[dir].searching))
             unreadable(t, (struct slice){ 0 }, at);
     }
