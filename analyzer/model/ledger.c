@@ -59,6 +59,28 @@ struct event *event_adopt(struct session *s, struct event *e)
     return e;
 }
 
+/* ---- whole events by age ---- */
+
+static struct aged *aged_at(const struct impl *im, size_t i)
+{
+    return &im->aged[(im->aged_first + i) & (im->aged_cap - 1)];
+}
+
+static void aged_add(struct impl *im, struct session *s, struct event *e)
+{
+    if (im->aged_count == im->aged_cap) {
+        size_t cap = im->aged_cap ? im->aged_cap * 2 : 1024;
+        struct aged *wide = mem_grow(NULL, cap * sizeof(*wide));
+        for (size_t i = 0; i < im->aged_count; i++)
+            wide[i] = *aged_at(im, i);
+        free(im->aged);
+        im->aged = wide;
+        im->aged_cap = cap;
+        im->aged_first = 0;
+    }
+    *aged_at(im, im->aged_count++) = (struct aged){ s, e };
+}
+
 struct event *event_new(struct session *s, size_t messages, struct slice id)
 {
     struct impl *im = impl_of(s->model);
@@ -73,7 +95,10 @@ struct event *event_new(struct session *s, size_t messages, struct slice id)
         memcpy(e->msg + messages, id.ptr, id.len);
     im->full_bytes += bytes;
     im->ids++;
-    return event_adopt(s, e);
+    event_adopt(s, e);
+    if (!s->log_expected) /* else anything may be asked for */
+        aged_add(im, s, e);
+    return e;
 }
 
 /* ---- ids ---- */
@@ -181,6 +206,12 @@ void event_index_id(struct session *s, struct event *e)
 
 void ledger_take_over(struct session *s, const struct session *from, uint32_t base)
 {
+    struct impl *im = impl_of(s->model);
+
+    for (size_t i = 0; i < im->aged_count; i++) {
+        if (aged_at(im, i)->session == from)
+            aged_at(im, i)->session = s;
+    }
     for (uint32_t i = 0; i < from->event_count; i++) {
         struct brief b;
         if (event_at(s, base + i) || !event_brief(from, i, &b))
@@ -263,12 +294,13 @@ static bool leg_is_live(const struct session *s, const struct event *e)
     return !s->leg[e->leg]->ended;
 }
 
-static void event_reduce(struct session *s, struct event_chunk *c, uint32_t at)
+static void event_reduce(struct session *s, struct event *e)
 {
-    struct event *e = c->full[at];
+    struct event_chunk *c = chunk_of(s, e->index);
+
+    c->full[e->index & (CHUNK - 1)] = NULL;
     impl_of(s->model)->full_bytes -= event_bytes(e->msg_count, e->id.len);
     event_free(s->model, e);
-    c->full[at] = NULL;
     if (--c->kept == 0 && c->used == CHUNK) {
         free(c->full);
         c->full = NULL;
@@ -307,41 +339,48 @@ static void forget_oldest(struct model *m)
     most->forgotten = true;
 }
 
+/* ---- the ceilings ---- */
+
 /* The newest events of a session are left alone. */
 #define RECENT 8
+/* How many of the oldest events are looked at for each new one, so that there is a way back when
+ * some have to wait. */
+#define LOOKS 2
+/* So many before its turn an event is called into the caches, which it has left long ago. */
+#define AHEAD 4
 
-static void session_sweep(struct session *s)
+static void aged_prefetch(const struct impl *im, size_t i)
 {
-    uint32_t end = s->event_count > RECENT ? s->event_count - RECENT : 0;
-
-    for (; s->swept < end; s->swept++) {
-        struct event *e = event_at(s, s->swept);
-        __builtin_prefetch(event_at(s, s->swept + 4)); /* long out of the caches */
-        if (e && !event_delivered(s, e) && leg_is_live(s, e))
-            return; /* its acknowledgement may still come */
-        if (e && is_dull(s, e))
-            event_reduce(s, chunk_of(s, s->swept), s->swept & (CHUNK - 1));
-    }
+    if (i >= im->aged_count)
+        return;
+    const uint8_t *e = (const uint8_t *)aged_at(im, i)->event;
+    for (size_t at = 0; at < EVENT_CELL; at += 64)
+        __builtin_prefetch(e + at);
 }
 
-/* Every event is looked at once; what is kept then is kept for good. */
-static void ledger_sweep(struct model *m)
+/* Reduces the event that has been there for the longest time, if nothing hangs on it. What is kept
+ * then is kept for good. */
+static void reduce_oldest(struct impl *im)
 {
-    struct impl *im = impl_of(m);
+    struct aged a = *aged_at(im, 0);
+    struct event *e = a.event;
 
-    for (uint32_t i = 0; i < m->session_count; i++) {
-        if (!m->session[i]->log_expected)
-            session_sweep(m->session[i]);
-    }
-    im->trim_at = im->full_bytes + m->opt.max_full / 4;
+    aged_prefetch(im, AHEAD);
+    im->aged_first++;
+    im->aged_count--;
+    bool waits = !event_delivered(a.session, e) && leg_is_live(a.session, e);
+    if (waits || e->index + RECENT >= a.session->event_count)
+        aged_add(im, a.session, e); /* its acknowledgement may still come */
+    else if (is_dull(a.session, e))
+        event_reduce(a.session, e);
 }
 
 void ledger_trim(struct model *m)
 {
     struct impl *im = impl_of(m);
 
-    if (im->full_bytes > m->opt.max_full && im->full_bytes > im->trim_at)
-        ledger_sweep(m);
+    for (int i = 0; i < LOOKS && im->full_bytes > m->opt.max_full && im->aged_count > 0; i++)
+        reduce_oldest(im);
     if (im->ids > m->opt.max_ids)
         forget_oldest(m);
 }

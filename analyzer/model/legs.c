@@ -110,6 +110,12 @@ static void seen_free(struct leg *l)
     l->seen = NULL;
 }
 
+void leg_release(struct leg *l)
+{
+    free(l->silence);
+    seen_free(l);
+}
+
 struct leg *leg_new(struct session *s, struct exch *x)
 {
     struct leg *l = arena_alloc(s->model->arena, sizeof(*l));

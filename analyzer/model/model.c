@@ -99,6 +99,7 @@ void model_free(struct model *m)
         session_free(m->session[i]);
     struct impl *im = impl_of(m);
     pool_release(&im->events);
+    free(im->aged);
     free(im->by_serial);
     table_release(&im->sessions);
     table_release(&im->interned);

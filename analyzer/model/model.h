@@ -537,8 +537,7 @@ struct session {
 
     struct id_index *ids;                     /* private */
     void *requests_by_id, *requests_by_token; /* private look-up tables */
-    uint32_t swept;       /* private: events below it were looked at for reducing */
-    uint32_t first_chunk; /* private: chunks below it are forgotten */
+    uint32_t first_chunk;                     /* private: chunks below it are forgotten */
 };
 
 /* Odd facts of the evidence, one each: see enum note_kind. */

@@ -6,6 +6,12 @@
 #include "pool.h"
 #include "table.h"
 
+/* An event that may be reduced. */
+struct aged {
+    struct session *session;
+    struct event *event;
+};
+
 struct impl {
     struct exch **by_serial; /* exchange serial -> exch */
     size_t serial_cap;
@@ -16,8 +22,10 @@ struct impl {
     struct table notes;      /* kind, exchange, text -> index + 1 */
     struct pool events;
     size_t full_bytes; /* of events kept whole */
-    size_t trim_at;    /* do not sweep again below this */
-    size_t ids;        /* remembered events in all */
+    struct aged *aged; /* whole events from the oldest on, in a ring */
+    size_t aged_first, aged_count;
+    size_t aged_cap; /* 0 or a power of two */
+    size_t ids;      /* remembered events in all */
 };
 
 /* An event with one message and an id as most are. */
@@ -74,7 +82,7 @@ void ids_prefetch(const struct session *s, uint64_t hash);
 struct event *event_new(struct session *s, size_t messages, struct slice id);
 /* The next event of s is one that another session gives up; NULL: it is reduced. */
 struct event *event_adopt(struct session *s, struct event *e);
-/* What `from` knows of reduced events, which became those from index `base` on in s. */
+/* After all events of `from` became those from index `base` on in s: what is known of them. */
 void ledger_take_over(struct session *s, const struct session *from, uint32_t base);
 void event_free(struct model *m, struct event *e);
 void event_index_id(struct session *s, struct event *e);
@@ -108,6 +116,7 @@ bool twin_complete(struct model *m, struct exch *owner);
 
 /* legs.c */
 struct leg *leg_new(struct session *s, struct exch *x);
+void leg_release(struct leg *l); /* what it owns */
 /* shown_by: see struct event. */
 void leg_event(struct session *s, struct exch *x, const struct record *rec,
                const struct exch *shown_by);

@@ -99,7 +99,7 @@ void session_free(struct session *s)
     }
     free(s->chunk);
     for (uint32_t i = 0; i < s->leg_count; i++)
-        free(s->leg[i]->silence);
+        leg_release(s->leg[i]);
     for (uint32_t i = 0; i < s->stream_count; i++) {
         free(s->stream[i]->leg);
         free(s->stream[i]->order);

@@ -1,0 +1,242 @@
+/* test_model.c - what the model keeps of events, and what of it is left when there are many. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "bodies.h"
+#include "model_impl.h"
+
+#define MS (INT64_C(1788249600000000000) / NS_PER_MS)
+
+/* A recording that is made up as it goes. */
+struct tape {
+    struct model *model;
+    struct bodies *bodies;
+    struct record_sink sink;
+    uint32_t frame;
+};
+
+static void feed(void *ctx, const struct record *rec)
+{
+    model_feed(ctx, rec);
+}
+
+static struct tape tape_new(size_t max_full)
+{
+    struct model_options opt = model_options_default;
+    struct tape t = { 0 };
+
+    opt.max_full = max_full;
+    t.model = model_new(&opt, NULL);
+    t.bodies = bodies_new((struct record_sink){ feed, t.model });
+    t.sink = bodies_sink(t.bodies);
+    return t;
+}
+
+static void tape_free(struct tape *t)
+{
+    bodies_free(t->bodies);
+    model_free(t->model);
+}
+
+static struct record next(struct tape *t, enum record_kind kind, uint64_t exchange)
+{
+    t->frame++;
+    return (struct record){ .kind = kind,
+                            .exchange = exchange,
+                            .at = { .time = (MS + t->frame) * NS_PER_MS, .frame = t->frame } };
+}
+
+static void put(struct tape *t, const struct record *rec)
+{
+    t->sink.put(t->sink.ctx, rec);
+}
+
+static void put_get(struct tape *t, uint64_t exchange, struct slice cursor)
+{
+    struct record rec = next(t, REC_REQUEST, exchange);
+
+    rec.request = (struct rec_request){ .first = rec.at,
+                                        .client = { .port = 40000 },
+                                        .server = { .port = 80 },
+                                        .method = HTTP_METHOD_GET,
+                                        .target = SLICE_LIT("/mcp"),
+                                        .session = SLICE_LIT("s"),
+                                        .cursor = cursor,
+                                        .flags = RECF_ACCEPT_SSE };
+    put(t, &rec);
+}
+
+static void put_head(struct tape *t, uint64_t exchange)
+{
+    struct record rec = next(t, REC_RESPONSE, exchange);
+
+    rec.response = (struct rec_response){ .first = rec.at,
+                                          .client = { .port = 40000 },
+                                          .server = { .port = 80 },
+                                          .status = 200,
+                                          .session = SLICE_LIT("s"),
+                                          .retry_after = -1,
+                                          .content_length = -1,
+                                          .flags = RECF_SSE };
+    put(t, &rec);
+}
+
+/* The event `number`, which ends at byte 100 * (number + 1). */
+static void put_event(struct tape *t, uint64_t exchange, unsigned number)
+{
+    struct record rec = next(t, REC_EVENT, exchange);
+    char id[20];
+    char data[200];
+
+    snprintf(id, sizeof(id), "e%u", number);
+    snprintf(data, sizeof(data),
+             "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\","
+             "\"params\":{\"n\":%u}}",
+             number);
+    rec.event = (struct rec_event){ .first = rec.at,
+                                    .has_id = true,
+                                    .id = slice_str(id),
+                                    .dispatched = true,
+                                    .data = slice_str(data),
+                                    .retry = -1,
+                                    .tcp_end = 100 * (number + 1),
+                                    .body = { .present = true,
+                                              .whole = true,
+                                              .payload = slice_str(data),
+                                              .bytes = strlen(data) } };
+    put(t, &rec);
+}
+
+static void put_ack(struct tape *t, uint64_t exchange, uint64_t tcp_offset)
+{
+    struct record rec = next(t, REC_ACK, exchange);
+
+    rec.ack.tcp_offset = tcp_offset;
+    put(t, &rec);
+}
+
+static unsigned whole_events(const struct session *s)
+{
+    unsigned n = 0;
+
+    for (uint32_t i = 0; i < s->event_count; i++)
+        n += event_at(s, i) != NULL;
+    return n;
+}
+
+static void test_oldest_is_reduced(void **state)
+{
+    struct tape t = tape_new(20000);
+    struct brief b;
+
+    (void)state;
+    put_get(&t, 1, (struct slice){ 0 });
+    put_head(&t, 1);
+    for (unsigned i = 0; i < 1000; i++) {
+        put_event(&t, 1, i);
+        put_ack(&t, 1, 100 * (i + 1));
+    }
+    const struct session *s = t.model->session[0];
+    assert_int_equal(s->event_count, 1000);
+    assert_non_null(event_at(s, 0)); /* the first of its leg */
+    for (uint32_t i = 1; i < 900; i++)
+        assert_null(event_at(s, i));
+    for (uint32_t i = 992; i < 1000; i++)
+        assert_non_null(event_at(s, i));
+    assert_in_range(whole_events(s), 9, 20000 / sizeof(struct event));
+    assert_true(event_brief(s, 500, &b));
+    assert_int_equal(b.ordinal, 500);
+    assert_int_equal(event_by_id(s, SLICE_LIT("e500")), 500);
+    assert_int_equal(event_by_id(s, SLICE_LIT("e1000")), NONE);
+    tape_free(&t);
+}
+
+/* Whether an event was delivered is asked when its acknowledgement is in. */
+static void test_unacknowledged_waits(void **state)
+{
+    struct tape t = tape_new(20000);
+
+    (void)state;
+    put_get(&t, 1, (struct slice){ 0 });
+    put_head(&t, 1);
+    put_event(&t, 1, 0);
+    put_ack(&t, 1, 100);
+    for (unsigned i = 1; i < 500; i++)
+        put_event(&t, 1, i);
+    const struct session *s = t.model->session[0];
+    assert_int_equal(whole_events(s), 500);
+    put_ack(&t, 1, 100 * 500);
+    for (unsigned i = 500; i < 1200; i++) {
+        put_event(&t, 1, i);
+        put_ack(&t, 1, 100 * (i + 1));
+    }
+    assert_in_range(whole_events(s), 9, 20000 / sizeof(struct event));
+    tape_free(&t);
+}
+
+/* The leg whose request was not seen is found by a cursor that points at a reduced event. */
+static void test_orphan_keeps_its_ids(void **state)
+{
+    struct tape t = tape_new(20000);
+
+    (void)state;
+    put_head(&t, 1);
+    for (unsigned i = 0; i < 300; i++)
+        put_event(&t, 1, i);
+    assert_null(event_at(t.model->session[0], 100));
+    put_get(&t, 2, SLICE_LIT("e100"));
+    put_head(&t, 2);
+    put_event(&t, 2, 101);
+    put_event(&t, 2, 300);
+
+    const struct session *s = t.model->session[t.model->session_count - 1];
+    struct brief b;
+    assert_int_equal(s->leg_count, 2);
+    assert_int_equal(s->leg[0]->stream, s->leg[1]->stream);
+    const struct event *e = event_at(s, s->leg[1]->last_event - 1);
+    assert_true(event_brief(s, e->first, &b)); /* known, though reduced: sent again */
+    assert_int_not_equal(e->first, e->index);
+    assert_int_equal(b.ordinal, 101);
+    assert_int_equal(event_at(s, s->leg[1]->last_event)->ordinal, 300);
+    tape_free(&t);
+}
+
+static void test_pool(void **state)
+{
+    struct pool p = { .cell = 50 };
+    uint8_t *object[300];
+
+    (void)state;
+    for (size_t round = 0; round < 3; round++) {
+        for (size_t i = 0; i < ARRAY_LEN(object); i++) {
+            size_t n = i % 7 == 0 ? 500 : 1 + i % 50;
+            object[i] = pool_take(&p, n);
+            assert_int_equal((uintptr_t)object[i] % _Alignof(max_align_t), 0);
+            memset(object[i], (int)i, n);
+        }
+        for (size_t i = 0; i < ARRAY_LEN(object); i++) {
+            size_t n = i % 7 == 0 ? 500 : 1 + i % 50;
+            assert_int_equal(object[i][0], (uint8_t)i);
+            assert_int_equal(object[i][n - 1], (uint8_t)i);
+            pool_give(&p, object[i], n);
+        }
+    }
+    pool_release(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_oldest_is_reduced),
+        cmocka_unit_test(test_unacknowledged_waits),
+        cmocka_unit_test(test_orphan_keeps_its_ids),
+        cmocka_unit_test(test_pool),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
