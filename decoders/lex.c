@@ -3,6 +3,8 @@
 
 #include "bytes.h"
 
+#include <endian.h>
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -25,8 +27,33 @@ static uint64_t long_hash(struct slice s)
     return lex_pair(hash, block_hash(s.ptr, s.len));
 }
 
-static uint64_t text_hash(struct slice s)
+static uint64_t load_le(const uint8_t *p, size_t n)
 {
+    uint64_t v = 0;
+
+    memcpy(&v, p, n);
+    return le64toh(v);
+}
+
+/* Names, ids and numbers: too short for a call of a hash of everything to pay. */
+#define SHORT_TEXT 16
+static uint64_t short_hash(const uint8_t *p, size_t n)
+{
+    uint64_t tag = (uint64_t)n << 56;
+
+    if (n >= 8)
+        return lex_pair(load_le(p, 8) ^ tag, load_le(p + n - 8, 8));
+    if (n >= 4)
+        return lex_pair(load_le(p, 4) ^ tag, load_le(p + n - 4, 4));
+    if (n > 0)
+        tag ^= p[0] | (uint64_t)p[n / 2] << 8 | (uint64_t)p[n - 1] << 16;
+    return lex_pair(tag, 0);
+}
+
+static inline uint64_t text_hash(struct slice s)
+{
+    if (s.len <= SHORT_TEXT)
+        return short_hash(s.ptr, s.len);
     return s.len < LEX_TEXT ? block_hash(s.ptr, s.len) : long_hash(s);
 }
 
@@ -181,9 +208,23 @@ static bool string_escaped(struct lex *l, const uint8_t *begin, struct lex_value
         out_add(&out, from, (size_t)(l->p - from));
     }
     out_lone(&out);
-    uint64_t hash = block_hash(l->text, out.used);
-    ret->plain = out.flushed ? (struct slice){ 0 } : (struct slice){ l->text, out.used };
-    ret->hash = lex_typed(LEX_STRING, out.flushed ? lex_pair(out.hash, hash) : hash);
+    struct slice last = { l->text, out.used };
+    ret->plain = out.flushed ? (struct slice){ 0 } : last;
+    ret->hash =
+        lex_typed(LEX_STRING, out.flushed ? lex_pair(out.hash, block_hash(last.ptr, last.len))
+                                          : text_hash(last));
+    return true;
+}
+
+/* A string with more in it than ASCII, from the first such place on. */
+static bool string_rich(struct lex *l, const uint8_t *begin, struct lex_value *ret)
+{
+    if (!skip_plain(l))
+        return false;
+    if (lex_peek(l) == '\\')
+        return string_escaped(l, begin, ret);
+    ret->plain = (struct slice){ begin, (size_t)(l->p - begin) };
+    ret->hash = lex_typed(LEX_STRING, text_hash(ret->plain));
     return true;
 }
 
@@ -191,14 +232,14 @@ bool lex_string(struct lex *l, struct lex_value *ret)
 {
     const uint8_t *quote = l->p;
 
-    if (!lex_is(l, '"') || !skip_plain(l))
+    if (!lex_is(l, '"'))
         return false;
-    if (lex_peek(l) == '\\') {
-        if (!string_escaped(l, quote + 1, ret))
-            return false;
-    } else {
+    l->p = bytes_not_plain(l->p, l->end);
+    if (lex_peek(l) == '"') { /* nearly always */
         ret->plain = (struct slice){ quote + 1, (size_t)(l->p - quote - 1) };
         ret->hash = lex_typed(LEX_STRING, text_hash(ret->plain));
+    } else if (!string_rich(l, quote + 1, ret)) {
+        return false;
     }
     if (!lex_is(l, '"'))
         return false; /* the end of the text, or a control character */

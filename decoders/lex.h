@@ -7,7 +7,7 @@
  *     if (!lex_scalar(&l, &v))   <- l.p stands on the first byte that is wrong
  *
  * Hashes are the same on every machine: of a string's unescaped value ("\u0041" is "A"), of a
- * number's token, of the type.
+ * number's token, of the type. Texts are hashed by XXH3, short ones by lex_pair.
  */
 #ifndef LEX_H
 #define LEX_H
@@ -56,7 +56,8 @@ static inline uint8_t lex_peek(const struct lex *l)
 
 static inline void lex_space(struct lex *l)
 {
-    while (l->p < l->end && (*l->p == ' ' || *l->p == '\n' || *l->p == '\r' || *l->p == '\t'))
+    while (l->p < l->end && *l->p <= ' ' &&
+           (*l->p == ' ' || *l->p == '\n' || *l->p == '\r' || *l->p == '\t'))
         l->p++;
 }
 
@@ -74,14 +75,14 @@ MUST_CHECK bool lex_scalar(struct lex *l, struct lex_value *ret);
 /* A string, at its opening quote. */
 MUST_CHECK bool lex_string(struct lex *l, struct lex_value *ret);
 
-/* One hash of an ordered pair. */
+/* One hash of an ordered pair: the two halves of a product, as in wyhash. The pair itself goes in
+ * too, in case that a factor is 0. */
 static inline uint64_t lex_pair(uint64_t a, uint64_t b)
 {
-    uint64_t x = (a ^ UINT64_C(0x9e3779b185ebca87)) * UINT64_C(0xc2b2ae3d27d4eb4f);
+    __extension__ unsigned __int128 x = a ^ UINT64_C(0x9e3779b185ebca87);
 
-    x = ((x << 31 | x >> 33) ^ b) * UINT64_C(0x9fb21c651e98df25);
-    x = (x ^ x >> 29) * UINT64_C(0x165667b19e3779f9);
-    return x ^ x >> 32;
+    x *= b ^ UINT64_C(0xc2b2ae3d27d4eb4f);
+    return (uint64_t)x ^ (uint64_t)(x >> 64) ^ a ^ (b << 32 | b >> 32);
 }
 
 static inline uint64_t lex_typed(enum lex_type type, uint64_t hash)

@@ -179,8 +179,9 @@ struct frame {
 
 struct work {
     struct lex lex;
-    struct envelope env; /* of the message at hand */
-    struct part *part;   /* of it that the members at hand belong to */
+    struct envelope env;           /* of the message at hand */
+    struct part *part;             /* of it that the members at hand belong to */
+    uint64_t lengths[SCOPE_COUNT]; /* of the names of facts: a bit for each */
     size_t depth;
     struct frame frame[RPC_MAX_DEPTH];
 };
@@ -240,13 +241,30 @@ static struct rpc_id id_of_value(const struct lex_value *v)
     };
 }
 
-static const struct fact *fact_find(enum scope scope, struct slice name)
+static uint64_t length_bit(struct slice name)
 {
+    return UINT64_C(1) << (name.len < 63 ? name.len : 63);
+}
+
+static const struct fact *fact_find(const struct work *w, enum scope scope, struct slice name)
+{
+    if (!(w->lengths[scope] & length_bit(name)))
+        return NULL;
     for (size_t i = 0; i < scopes[scope].count; i++) {
-        if (slice_eq(name, scopes[scope].fact[i].name))
-            return &scopes[scope].fact[i];
+        const struct fact *f = &scopes[scope].fact[i];
+        if (f->name.len == name.len && f->name.ptr[0] == name.ptr[0] && slice_eq(name, f->name))
+            return f;
     }
     return NULL;
+}
+
+/* Most members are no facts, as the length of their names tells. */
+static void lengths_fill(uint64_t lengths[SCOPE_COUNT])
+{
+    for (size_t s = 0; s < SCOPE_COUNT; s++) {
+        for (size_t i = 0; i < scopes[s].count; i++)
+            lengths[s] |= length_bit(scopes[s].fact[i].name);
+    }
 }
 
 static void *fact_place(struct work *w, const struct frame *f)
@@ -496,7 +514,7 @@ static bool take_key(struct work *w)
     if (!lex_string(&w->lex, &key))
         return false;
     f->key = key.hash;
-    f->fact = fact_find(f->scope, key.plain);
+    f->fact = fact_find(w, f->scope, key.plain);
     if (f->fact)
         fact_begin(w, f);
     lex_space(&w->lex);
@@ -606,6 +624,7 @@ struct rpc_scanner *rpc_scanner_new(void)
     struct rpc_scanner *sc = mem_alloc(sizeof(*sc));
 
     sc->stack = mem_alloc(sizeof(struct work));
+    lengths_fill(work_of(sc)->lengths);
     GROW(sc->msg, sc->count, sc->cap);
     return sc;
 }

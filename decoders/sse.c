@@ -162,6 +162,14 @@ static const struct field fields[] = {
     { { (const uint8_t *)"retry", 5 }, field_retry },
 };
 
+/* The value behind a colon: one blank before it is no part of it. */
+static struct slice value_of(struct slice rest)
+{
+    size_t blank = rest.len > 0 && rest.ptr[0] == ' ';
+
+    return (struct slice){ rest.ptr + blank, rest.len - blank };
+}
+
 /* Cuts a field line in two at its first colon; false: it has none, and the value is empty. */
 static bool line_split(struct slice line, struct slice *name, struct slice *value)
 {
@@ -173,10 +181,22 @@ static bool line_split(struct slice line, struct slice *name, struct slice *valu
         return false;
     }
     *name = (struct slice){ line.ptr, (size_t)(colon - line.ptr) };
-    *value = (struct slice){ colon + 1, line.len - name->len - 1 };
-    if (value->len > 0 && value->ptr[0] == ' ')
-        *value = (struct slice){ value->ptr + 1, value->len - 1 };
+    *value = value_of((struct slice){ colon + 1, line.len - name->len - 1 });
     return true;
+}
+
+/* "name:value", as nearly all lines are. */
+static const struct field *field_starts(struct slice line, struct slice *value)
+{
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+        size_t n = fields[i].name.len;
+        if (line.ptr[0] != fields[i].name.ptr[0] || line.len <= n || line.ptr[n] != ':' ||
+            memcmp(line.ptr, fields[i].name.ptr, n) != 0)
+            continue;
+        *value = value_of((struct slice){ line.ptr + n + 1, line.len - n - 1 });
+        return &fields[i];
+    }
+    return NULL;
 }
 
 static void take_field(struct sse *d, struct slice line)
@@ -187,6 +207,11 @@ static void take_field(struct sse *d, struct slice line)
     if (!d->fields)
         d->item.begin = d->line_begin;
     d->fields = true;
+    const struct field *field = field_starts(line, &value);
+    if (field) {
+        field->take(d, value);
+        return;
+    }
     if (!line_split(line, &name, &value))
         d->item.oddities |= SSE_NO_COLON;
     for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
