@@ -48,7 +48,9 @@ static struct finding *on_message(struct rule_run *run, const struct session *s,
  *     struct all a = { 0 };  while ((m = next_message(s, &a)))
  */
 struct all {
-    uint32_t exch, reply, event, msg;
+    uint32_t exch, reply, msg;
+    const struct event *e;
+    bool begun; /* with the events */
 };
 
 static const struct message *next_message(const struct session *s, struct all *a)
@@ -58,10 +60,12 @@ static const struct message *next_message(const struct session *s, struct all *a
         if (x->method == HTTP_METHOD_POST && x->status < 400 && a->reply < x->reply_count)
             return &x->reply[a->reply++];
     }
-    for (; a->event < s->event_count; a->event++, a->msg = 0) {
-        const struct event *e = event_at(s, a->event);
-        if (e && a->msg < e->msg_count)
-            return &e->msg[a->msg++];
+    if (!a->begun)
+        a->e = event_next(s, 0);
+    a->begun = true;
+    for (; a->e; a->e = event_next(s, a->e->index + 1), a->msg = 0) {
+        if (a->msg < a->e->msg_count)
+            return &a->e->msg[a->msg++];
     }
     return NULL;
 }
@@ -146,9 +150,8 @@ static void check_broadcast(struct rule_run *run, const struct session *s)
         if (o && o->msg->digest == r->msg->digest && open_together(s, o->msg, r->msg))
             broadcast_finding(run, s, o->msg, r->msg);
     }
-    for (uint32_t i = 0; i < s->event_count; i++) {
-        const struct event *e = event_at(s, i);
-        const struct event *o = e && e->first != e->index ? event_at(s, e->first) : NULL;
+    for (const struct event *e = event_next(s, 0); e; e = event_next(s, e->index + 1)) {
+        const struct event *o = e->first != e->index ? event_at(s, e->first) : NULL;
         if (!o || e->msg_count == 0 || o->msg_count == 0 || s->leg[e->leg]->resumed ||
             s->leg[o->leg]->resumed || !open_together(s, &o->msg[0], &e->msg[0]))
             continue;

@@ -222,9 +222,9 @@ static void check_skipped(struct rule_run *run, const struct session *s)
 {
     struct cursors c = cursors_of(s);
 
-    for (uint32_t i = 0; s->has_log && i < s->event_count; i++) {
-        const struct event *e = event_at(s, i);
-        const struct advance *how = e ? skipped_by(s, &c, e) : NULL;
+    for (const struct event *e = event_next(s, 0); s->has_log && e;
+         e = event_next(s, e->index + 1)) {
+        const struct advance *how = skipped_by(s, &c, e);
         if (!how)
             continue;
         struct finding *f = finding_add(run, s);
@@ -297,9 +297,9 @@ static void duplicated_finding(struct rule_run *run, const struct session *s, ui
                     : one_commit ? "; only one of the copies was committed"
                                  : "");
     finding_frame(run, f, k->msg->at, "the message, first");
-    for (uint32_t i = 0; e && i < s->event_count; i++) {
-        const struct event *again = event_at(s, i);
-        if (again && again != e && (again->first == e->index || again->new_id_of == e->index))
+    for (const struct event *again = event_next(s, 0); e && again;
+         again = event_next(s, again->index + 1)) {
+        if (again != e && (again->first == e->index || again->new_id_of == e->index))
             finding_frame(run, f, again->at, "sent again as event %s", run_id(run, again->id));
     }
     for (uint32_t i = 0; i < s->track_count; i++) {
@@ -428,9 +428,8 @@ static void check_missing(struct rule_run *run, const struct session *s)
     if (!s->has_log || s->log_from_map || !(s->log_processes || s->log_receives))
         return;
     struct cursors c = cursors_of(s);
-    for (uint32_t i = 0; i < s->event_count; i++) {
-        const struct event *e = event_at(s, i);
-        for (uint32_t k = 0; e && k < e->msg_count; k++)
+    for (const struct event *e = event_next(s, 0); e; e = event_next(s, e->index + 1)) {
+        for (uint32_t k = 0; k < e->msg_count; k++)
             missing_message(run, s, &c, e, &e->msg[k]);
     }
     for (uint32_t i = 0; i < s->exch_count; i++) {

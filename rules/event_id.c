@@ -29,9 +29,8 @@ static void check_reused(struct rule_run *run, const struct session *s)
 {
     if (!s->ids_reused || s->epoch)
         return;
-    for (uint32_t i = 0; i < s->event_count; i++) {
-        const struct event *e = event_at(s, i);
-        if (!e || e->same_id == NONE || e->first != e->index || e->stripped || !in_era(s, e, ABC))
+    for (const struct event *e = event_next(s, 0); e; e = event_next(s, e->index + 1)) {
+        if (e->same_id == NONE || e->first != e->index || e->stripped || !in_era(s, e, ABC))
             continue;
         const struct event *o = event_at(s, e->same_id);
         if (o && o->priming && e->priming && o->stream == e->stream)
@@ -58,9 +57,9 @@ static void check_epoch(struct rule_run *run, const struct session *s)
     const struct event *at = NULL;
     const struct resumption *r = NULL;
 
-    for (uint32_t i = 0; s->epoch && i < s->event_count && !at; i++) {
-        const struct event *e = event_at(s, i);
-        if (e && e->same_id != NONE && e->first == e->index && !e->stripped)
+    for (const struct event *e = event_next(s, 0); s->epoch && e && !at;
+         e = event_next(s, e->index + 1)) {
+        if (e->same_id != NONE && e->first == e->index && !e->stripped)
             at = e;
     }
     if (!at)
@@ -177,9 +176,8 @@ static const struct message *needs_id(const struct event *e)
 
 static void check_partial(struct rule_run *run, const struct session *s)
 {
-    for (uint32_t i = 0; i < s->event_count; i++) {
-        const struct event *e = event_at(s, i);
-        const struct message *m = e && !e->has_id ? needs_id(e) : NULL;
+    for (const struct event *e = event_next(s, 0); e; e = event_next(s, e->index + 1)) {
+        const struct message *m = !e->has_id ? needs_id(e) : NULL;
         if (!m || !in_era(s, e, ABC) || !stream_uses_ids(s, s->stream[e->stream]))
             continue;
         struct finding *f = finding_add(run, s);
@@ -210,10 +208,9 @@ static const char *unsafe_how(struct slice id, size_t limit)
 
 static void check_unsafe(struct rule_run *run, const struct session *s)
 {
-    for (uint32_t i = 0; i < s->event_count; i++) {
-        const struct event *e = event_at(s, i);
-        const char *how = e && e->has_id ? unsafe_how(e->id, run->limit->id_length) : NULL;
-        bool nul = e && (e->oddities & 1u << 5);
+    for (const struct event *e = event_next(s, 0); e; e = event_next(s, e->index + 1)) {
+        const char *how = e->has_id ? unsafe_how(e->id, run->limit->id_length) : NULL;
+        bool nul = (e->oddities & 1u << 5);
         if (!how && !nul)
             continue;
         struct finding *f = finding_add(run, s);
@@ -230,9 +227,8 @@ static void check_unsafe(struct rule_run *run, const struct session *s)
 
 static void check_removed(struct rule_run *run, const struct session *s)
 {
-    for (uint32_t i = 0; i < s->event_count; i++) {
-        const struct event *e = event_at(s, i);
-        if (!e || !e->has_id || leg_exch(s, s->leg[e->leg])->era != ERA_D)
+    for (const struct event *e = event_next(s, 0); e; e = event_next(s, e->index + 1)) {
+        if (!e->has_id || leg_exch(s, s->leg[e->leg])->era != ERA_D)
             continue;
         struct finding *f = finding_add(run, s);
         finding_on_event(run, f, e);

@@ -281,9 +281,8 @@ static void server_early(struct rule_run *run, const struct session *s)
 {
     const struct exch *ready = s->exch[s->initialized];
 
-    for (uint32_t i = 0; i < s->event_count; i++) {
-        const struct event *e = event_at(s, i);
-        if (!e || e->first != e->index || e->no_time || e->msg_count == 0 ||
+    for (const struct event *e = event_next(s, 0); e; e = event_next(s, e->index + 1)) {
+        if (e->first != e->index || e->no_time || e->msg_count == 0 ||
             e->at.time >= ready->first.time || !server_must_wait(&e->msg[0]) ||
             !rule_in_era(run->rule, leg_exch(s, s->leg[e->leg])->era))
             continue;
@@ -470,9 +469,8 @@ void check_legacy_response(struct rule_run *run, const struct session *s)
             rpc_is_response(x->reply[0].kind) && exch_part(s, x) == PART_POST)
             response_in_post(run, x, &x->reply[0]);
     }
-    for (uint32_t i = 0; i < s->event_count; i++) {
-        const struct event *e = event_at(s, i);
-        const struct exch *x = e && e->msg_count > 0 ? leg_exch(s, s->leg[e->leg]) : NULL;
+    for (const struct event *e = event_next(s, 0); e; e = event_next(s, e->index + 1)) {
+        const struct exch *x = e->msg_count > 0 ? leg_exch(s, s->leg[e->leg]) : NULL;
         if (x && x->method == HTTP_METHOD_POST && rpc_is_response(e->msg[0].kind))
             response_in_post(run, x, &e->msg[0]);
     }

@@ -298,9 +298,8 @@ static void check_batch_mixed(struct rule_run *run, const struct session *s)
 
 static void empty_events(struct rule_run *run, const struct session *s)
 {
-    for (uint32_t i = 0; i < s->event_count; i++) {
-        const struct event *e = event_at(s, i);
-        if (!e || !e->batch || e->status != RPC_OK || e->msg_count > 0 || e->first != e->index)
+    for (const struct event *e = event_next(s, 0); e; e = event_next(s, e->index + 1)) {
+        if (!e->batch || e->status != RPC_OK || e->msg_count > 0 || e->first != e->index)
             continue;
         const struct leg *l = s->leg[e->leg];
         if (!rule_in_era(run->rule, leg_exch(s, l)->era) || !leg_speaks(s, l))

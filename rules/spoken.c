@@ -31,9 +31,8 @@ bool session_speaks(const struct session *s)
         if (any_spoken(s, x->msg, x->msg_count) || any_spoken(s, x->reply, x->reply_count))
             return true;
     }
-    for (uint32_t i = 0; i < s->event_count; i++) {
-        const struct event *e = event_at(s, i);
-        if (e && any_spoken(s, e->msg, e->msg_count))
+    for (const struct event *e = event_next(s, 0); e; e = event_next(s, e->index + 1)) {
+        if (any_spoken(s, e->msg, e->msg_count))
             return true;
     }
     return false;
@@ -104,9 +103,8 @@ static void each_body(struct rule_run *run, const struct session *s, spoken_fn *
 
 static void each_event(struct rule_run *run, const struct session *s, spoken_fn *fn)
 {
-    for (uint32_t i = 0; i < s->event_count; i++) {
-        const struct event *e = event_at(s, i);
-        if (!e || e->msg_count == 0 || e->first != e->index || e->new_id_of != NONE)
+    for (const struct event *e = event_next(s, 0); e; e = event_next(s, e->index + 1)) {
+        if (e->msg_count == 0 || e->first != e->index || e->new_id_of != NONE)
             continue;
         struct spoken at = { .x = leg_exch(s, s->leg[e->leg]), .e = e };
         if (!rule_in_era(run->rule, at.x->era) || !leg_speaks(s, s->leg[e->leg]))

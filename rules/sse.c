@@ -208,9 +208,8 @@ static void check_priming_old(struct rule_run *run, const struct session *s)
 {
     bool speaks = session_speaks(s);
 
-    for (uint32_t i = 0; speaks && i < s->event_count; i++) {
-        const struct event *e = event_at(s, i);
-        if (!e || !e->priming || !e->dispatched || e->status != RPC_EMPTY || e->stripped ||
+    for (const struct event *e = event_next(s, 0); speaks && e; e = event_next(s, e->index + 1)) {
+        if (!e->priming || !e->dispatched || e->status != RPC_EMPTY || e->stripped ||
             e->id.len == 0 || (e->oddities & SSE_TOO_LONG))
             continue;
         const struct leg *l = s->leg[e->leg];
@@ -611,9 +610,8 @@ static void check_event_name(struct rule_run *run, const struct session *s)
 {
     bool speaks = session_speaks(s);
 
-    for (uint32_t i = 0; speaks && i < s->event_count; i++) {
-        const struct event *e = event_at(s, i);
-        if (!e || is_message_name(e->name) || !has_message(e) || !leg_speaks(s, s->leg[e->leg]))
+    for (const struct event *e = event_next(s, 0); speaks && e; e = event_next(s, e->index + 1)) {
+        if (is_message_name(e->name) || !has_message(e) || !leg_speaks(s, s->leg[e->leg]))
             continue;
         struct finding *f = finding_add(run, s);
         finding_on_event(run, f, e);
@@ -691,9 +689,8 @@ static void check_data(struct rule_run *run, const struct session *s)
 {
     bool speaks = session_speaks(s);
 
-    for (uint32_t i = 0; speaks && i < s->event_count; i++) {
-        const struct event *e = event_at(s, i);
-        if (!e || e->first != e->index || !leg_speaks(s, s->leg[e->leg]))
+    for (const struct event *e = event_next(s, 0); speaks && e; e = event_next(s, e->index + 1)) {
+        if (e->first != e->index || !leg_speaks(s, s->leg[e->leg]))
             continue;
         const char *fault = data_fault(e);
         const char *stuffing = data_stuffing(e);
@@ -708,9 +705,8 @@ static void check_batch(struct rule_run *run, const struct session *s)
 {
     bool speaks = session_speaks(s);
 
-    for (uint32_t i = 0; speaks && i < s->event_count; i++) {
-        const struct event *e = event_at(s, i);
-        if (!e || !e->batch || e->status != RPC_OK || e->first != e->index)
+    for (const struct event *e = event_next(s, 0); speaks && e; e = event_next(s, e->index + 1)) {
+        if (!e->batch || e->status != RPC_OK || e->first != e->index)
             continue;
         const struct leg *l = s->leg[e->leg];
         if (!rule_surely_in_era(run->rule, leg_exch(s, l)->era) || !leg_speaks(s, l))

@@ -40,9 +40,8 @@ static void each_reply(struct rule_run *run, const struct session *s, reply_fn *
         for (uint32_t k = 0; x->era == ERA_D && k < x->reply_count; k++)
             fn(run, s, &(struct reply){ &x->reply[k], x, NULL });
     }
-    for (uint32_t i = 0; i < s->event_count; i++) {
-        const struct event *e = event_at(s, i);
-        const struct exch *x = e && e->msg_count > 0 ? leg_exch(s, s->leg[e->leg]) : NULL;
+    for (const struct event *e = event_next(s, 0); e; e = event_next(s, e->index + 1)) {
+        const struct exch *x = e->msg_count > 0 ? leg_exch(s, s->leg[e->leg]) : NULL;
         for (uint32_t k = 0; x && x->era == ERA_D && k < e->msg_count; k++)
             fn(run, s, &(struct reply){ &e->msg[k], x, e });
     }

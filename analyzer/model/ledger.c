@@ -16,6 +16,18 @@ struct event *event_at(const struct session *s, uint32_t index)
     return c && c->full ? c->full[index & (CHUNK - 1)] : NULL;
 }
 
+struct event *event_next(const struct session *s, uint32_t index)
+{
+    for (; index < s->event_count; index++) {
+        const struct event_chunk *c = s->chunk[index >> CHUNK_BITS];
+        if (!c || !c->full)
+            index |= CHUNK - 1;
+        else if (c->full[index & (CHUNK - 1)])
+            return c->full[index & (CHUNK - 1)];
+    }
+    return NULL;
+}
+
 bool event_brief(const struct session *s, uint32_t index, struct brief *ret)
 {
     const struct event_chunk *c = chunk_of(s, index);

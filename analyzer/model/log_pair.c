@@ -164,9 +164,8 @@ static void index_message(struct wire_index *w, const struct message *msg)
 
 static void index_build(const struct session *s, struct wire_index *w)
 {
-    for (uint32_t i = 0; i < s->event_count; i++) {
-        const struct event *e = event_at(s, i);
-        for (uint32_t j = 0; e && j < e->msg_count; j++)
+    for (const struct event *e = event_next(s, 0); e; e = event_next(s, e->index + 1)) {
+        for (uint32_t j = 0; j < e->msg_count; j++)
             index_message(w, &e->msg[j]);
     }
     for (uint32_t i = 0; i < s->exch_count; i++) {
@@ -215,9 +214,8 @@ static void pairing_open(struct pairing *p, struct session *s)
 {
     *p = (struct pairing){ .s = s };
     index_build(s, &p->wire);
-    for (uint32_t i = 0; i < s->event_count; i++) {
-        const struct event *e = event_at(s, i);
-        for (uint32_t k = 0; e && k < e->msg_count; k++) {
+    for (const struct event *e = event_next(s, 0); e; e = event_next(s, e->index + 1)) {
+        for (uint32_t k = 0; k < e->msg_count; k++) {
             const struct message *m = &e->msg[k];
             if (m->kind != RPC_NOTIFICATION || m->same_as)
                 continue;

@@ -357,9 +357,8 @@ static void settle(struct session *s, const struct message *msg)
 
 void requests_settle(struct session *s)
 {
-    for (uint32_t i = 0; i < s->event_count; i++) {
-        const struct event *e = event_at(s, i);
-        if (!e || !(e->marks & EV_RESPONSE))
+    for (const struct event *e = event_next(s, 0); e; e = event_next(s, e->index + 1)) {
+        if (!(e->marks & EV_RESPONSE))
             continue;
         for (uint32_t j = 0; j < e->msg_count; j++)
             settle(s, &e->msg[j]);
@@ -389,9 +388,8 @@ void renamed_settle(struct session *s)
 {
     for (uint32_t i = 0; i < s->leg_count; i++)
         s->leg[i]->renamed_last = s->leg[i]->resumed ? renamed_run(s, s->leg[i]) : NONE;
-    for (uint32_t i = 0; i < s->event_count; i++) {
-        struct event *e = event_at(s, i);
-        if (!e || e->new_id_of == NONE || !event_renamed(s, e))
+    for (struct event *e = event_next(s, 0); e; e = event_next(s, e->index + 1)) {
+        if (e->new_id_of == NONE || !event_renamed(s, e))
             continue;
         const struct event *o = event_at(s, e->new_id_of);
         for (uint32_t k = 0; k < e->msg_count && k < o->msg_count; k++) {

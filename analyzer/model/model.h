@@ -597,6 +597,8 @@ void model_finish(struct model *m, bool truncated);
 
 /* NULL: reduced, or no such event. */
 struct event *event_at(const struct session *s, uint32_t index);
+/* The first event from index on that is not reduced; NULL: there is none. */
+struct event *event_next(const struct session *s, uint32_t index);
 /* Also of reduced events; false: forgotten. */
 bool event_brief(const struct session *s, uint32_t index, struct brief *ret);
 /* The events of a leg in order, reduced ones left out:

@@ -234,10 +234,9 @@ static bool counter_is_whole(const struct walk *w, const struct id_number *a, ui
     struct counted below = { UINT64_MAX, 0, 0 };
     struct counted above = { UINT64_MAX, 0, 0 };
 
-    for (uint32_t i = 0; i < s->event_count; i++) {
-        const struct event *e = event_at(s, i);
+    for (const struct event *e = event_next(s, 0); e; e = event_next(s, e->index + 1)) {
         struct id_number n;
-        if (!e || e->first != e->index || e->id.len == 0 || !id_like(e->id, a, &n))
+        if (e->first != e->index || e->id.len == 0 || !id_like(e->id, a, &n))
             continue;
         if (n.value > a->value && n.value < to)
             continue;
@@ -269,9 +268,8 @@ static uint32_t unseen_between(struct walk *w, const struct id_number *a, uint64
 /* Has the other session none of the ids of this one? */
 static bool no_common_id(const struct session *s, const struct session *o)
 {
-    for (uint32_t i = 0; i < s->event_count; i++) {
-        const struct event *e = event_at(s, i);
-        if (e && e->id.len > 0 && event_by_id(o, e->id) != NONE)
+    for (const struct event *e = event_next(s, 0); e; e = event_next(s, e->index + 1)) {
+        if (e->id.len > 0 && event_by_id(o, e->id) != NONE)
             return false;
     }
     return true;

@@ -395,10 +395,9 @@ static bool epoch_seen(const struct session *s)
 {
     const struct event *other = NULL;
 
-    for (uint32_t i = 0; i < s->event_count; i++) {
-        const struct event *e = event_at(s, i);
+    for (const struct event *e = event_next(s, 0); e; e = event_next(s, e->index + 1)) {
         struct id_number n;
-        if (!e || e->same_id == NONE || e->stripped || !id_number_of(e->id, &n) ||
+        if (e->same_id == NONE || e->stripped || !id_number_of(e->id, &n) ||
             named_after_request(s, e))
             continue;
         if (other && !slice_eq(other->id, e->id))
