@@ -16,6 +16,9 @@
 
 #define PEEK_MAX ((size_t)64 * 1024)
 
+/* Fewer bytes are not worth a system call. */
+#define DIRECT_MIN ((size_t)16 * 1024)
+
 /* A decompression bomb: gzip cannot exceed 1032 to 1, and honest captures stay far below. */
 #define BOMB_BYTES ((uint64_t)1 << 30)
 #define BOMB_RATIO ((uint64_t)1024)
@@ -116,6 +119,13 @@ static void begin(struct input *in)
 static size_t read_plain(struct input *in, uint8_t *buf, size_t n)
 {
     struct slice got;
+
+    if (in->run.len == 0 && n >= DIRECT_MIN && !stored_has_digest(in->stored)) {
+        size_t len = stored_read(in->stored, buf, n);
+        if (len == 0 && !in->damage)
+            in->damage = stored_error(in->stored);
+        return len;
+    }
 
     if (!refill(in) || !slice_take(&in->run, n < in->run.len ? n : in->run.len, &got))
         return 0;

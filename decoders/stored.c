@@ -86,15 +86,13 @@ void stored_free(struct stored *s)
     free(s);
 }
 
-/* Fills a block as far as the file goes (a pipe gives little at a time); returns its length. */
-static size_t block_read(struct stored *s, size_t at)
+/* Fills buf as far as the file goes (a pipe gives little at a time). */
+static size_t read_full(struct stored *s, uint8_t *buf, size_t size)
 {
     size_t len = 0;
 
-    if (!s->block[at])
-        s->block[at] = mem_grow(NULL, BLOCK_SIZE);
-    while (len < BLOCK_SIZE && s->read_errno == 0) {
-        ssize_t n = read(s->fd, s->block[at] + len, BLOCK_SIZE - len);
+    while (len < size && s->read_errno == 0) {
+        ssize_t n = read(s->fd, buf + len, size - len);
         if (n == 0)
             break;
         if (n > 0)
@@ -102,8 +100,15 @@ static size_t block_read(struct stored *s, size_t at)
         else if (errno != EINTR)
             s->read_errno = errno;
     }
-    s->len[at] = len;
     return len;
+}
+
+static size_t block_read(struct stored *s, size_t at)
+{
+    if (!s->block[at])
+        s->block[at] = mem_grow(NULL, BLOCK_SIZE);
+    s->len[at] = read_full(s, s->block[at], BLOCK_SIZE);
+    return s->len[at];
 }
 
 static void block_hash(const struct stored *s, size_t at)
@@ -189,7 +194,7 @@ struct slice stored_next(struct stored *s)
 
     if (s->ended)
         return (struct slice){ 0 };
-    if (s->regular && !s->threaded && s->bytes >= THREAD_AFTER) {
+    if (s->md && s->regular && !s->threaded && s->bytes >= THREAD_AFTER) {
         s->threaded = pthread_create(&s->thread, NULL, read_ahead, s) == 0;
         s->regular = s->threaded; /* do not try again */
     }
@@ -198,6 +203,21 @@ struct slice stored_next(struct stored *s)
     if (run.len == 0)
         end(s);
     return run;
+}
+
+size_t stored_read(struct stored *s, void *buf, size_t n)
+{
+    size_t len = s->ended ? 0 : read_full(s, buf, n);
+
+    s->bytes += len;
+    if (len == 0 && !s->ended)
+        end(s);
+    return len;
+}
+
+bool stored_has_digest(const struct stored *s)
+{
+    return s->md != NULL;
 }
 
 const char *stored_error(const struct stored *s)
