@@ -9,6 +9,7 @@
 
 #include "bodies.h"
 #include "model_impl.h"
+#include "table.h"
 
 #define MS (INT64_C(1788249600000000000) / NS_PER_MS)
 
@@ -87,13 +88,11 @@ static void put_head(struct tape *t, uint64_t exchange)
 }
 
 /* The event `number`, which ends at byte 100 * (number + 1). */
-static void put_event(struct tape *t, uint64_t exchange, unsigned number)
+static void put_event_as(struct tape *t, uint64_t exchange, unsigned number, const char *id)
 {
     struct record rec = next(t, REC_EVENT, exchange);
-    char id[20];
     char data[200];
 
-    snprintf(id, sizeof(id), "e%u", number);
     snprintf(data, sizeof(data),
              "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\","
              "\"params\":{\"n\":%u}}",
@@ -110,6 +109,14 @@ static void put_event(struct tape *t, uint64_t exchange, unsigned number)
                                               .payload = slice_str(data),
                                               .bytes = strlen(data) } };
     put(t, &rec);
+}
+
+static void put_event(struct tape *t, uint64_t exchange, unsigned number)
+{
+    char id[20];
+
+    snprintf(id, sizeof(id), "e%u", number);
+    put_event_as(t, exchange, number, id);
 }
 
 static void put_ack(struct tape *t, uint64_t exchange, uint64_t tcp_offset)
@@ -206,6 +213,53 @@ static void test_orphan_keeps_its_ids(void **state)
     tape_free(&t);
 }
 
+/* Ids that count, by one or by more, with and without leading zeros, and ids that do not. */
+static void id_of(unsigned i, char id[static 40])
+{
+    static const char *const forms[] = { "%u",   "%u0",  "a%u",       "a0%u", "a%05u",
+                                         "%u-b", "%x-c", "a%u000000", "b%u8", "%o_%u" };
+    unsigned n = i / ARRAY_LEN(forms);
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    snprintf(id, 40, forms[i % ARRAY_LEN(forms)], n, n);
+#pragma GCC diagnostic pop
+    if (i % 97 == 0)
+        snprintf(id, 40, "%016llx", (unsigned long long)hash_mix(i, 7));
+}
+
+static void test_ids(void **state)
+{
+    struct tape t = tape_new(100000);
+    char id[40];
+
+    (void)state;
+    put_get(&t, 1, (struct slice){ 0 });
+    put_head(&t, 1);
+    struct table first = { 0 };
+    for (unsigned i = 0; i < 20000; i++) {
+        id_of(i, id);
+        uint64_t *at = table_put(&first, hash_bytes(slice_str(id)));
+        *at = *at ? *at : i + 1;
+        put_event_as(&t, 1, i, id);
+        put_ack(&t, 1, 100 * (i + 1));
+    }
+    const struct session *s = t.model->session[0];
+    for (unsigned i = 0; i < 20000; i++) {
+        id_of(i, id);
+        assert_int_equal(event_by_id(s, slice_str(id)),
+                         *table_get(&first, hash_bytes(slice_str(id))) - 1);
+    }
+    static const char *const absent[] = { "",   "a",  "a00", "a000000", "-b",     "20000000000",
+                                          "00", "8b", "b",   "a2001",   "a02001", "2000-b" };
+    for (size_t i = 0; i < ARRAY_LEN(absent); i++) {
+        const uint64_t *at = table_get(&first, hash_bytes(slice_str(absent[i])));
+        assert_int_equal(event_by_id(s, slice_str(absent[i])), at ? *at - 1 : NONE);
+    }
+    table_release(&first);
+    tape_free(&t);
+}
+
 static void test_pool(void **state)
 {
     struct pool p = { .cell = 50 };
@@ -235,6 +289,7 @@ int main(void)
         cmocka_unit_test(test_oldest_is_reduced),
         cmocka_unit_test(test_unacknowledged_waits),
         cmocka_unit_test(test_orphan_keeps_its_ids),
+        cmocka_unit_test(test_ids),
         cmocka_unit_test(test_pool),
     };
 

@@ -4,11 +4,6 @@
 
 #include <stdlib.h>
 
-static struct event_chunk *chunk_of(const struct session *s, uint32_t index)
-{
-    return index < s->event_count ? s->chunk[index >> CHUNK_BITS] : NULL;
-}
-
 struct event *event_at(const struct session *s, uint32_t index)
 {
     const struct event_chunk *c = chunk_of(s, index);
@@ -115,72 +110,6 @@ struct event *event_new(struct session *s, size_t messages, struct slice id)
 
 /* ---- ids ---- */
 
-void ids_release(struct id_index *ix)
-{
-    free(ix->slot);
-    *ix = (struct id_index){ 0 };
-}
-
-static bool slot_is(const struct session *s, uint64_t slot, uint64_t hash)
-{
-    if (slot >> 32 != hash >> 32)
-        return false;
-    const struct event_chunk *c = chunk_of(s, (uint32_t)slot - 1);
-    return c && c->brief[((uint32_t)slot - 1) & (CHUNK - 1)].id_hash == (uint32_t)hash;
-}
-
-/* The slot with an event of that id, or the free one where it would go. */
-static uint64_t *ids_slot(const struct session *s, uint64_t hash)
-{
-    const struct id_index *ix = s->ids;
-    size_t i = (size_t)hash & (ix->cap - 1);
-
-    while (ix->slot[i] != 0 && !slot_is(s, ix->slot[i], hash))
-        i = (i + 1) & (ix->cap - 1);
-    return &ix->slot[i];
-}
-
-static void ids_enlarge(struct session *s)
-{
-    struct id_index *ix = s->ids;
-    struct id_index old = *ix;
-
-    ix->cap = old.cap ? old.cap * 2 : 16;
-    ix->slot = mem_alloc(ix->cap * sizeof(*ix->slot));
-    ix->count = 0;
-    for (size_t k = 0; k < old.cap; k++) {
-        uint32_t at = (uint32_t)old.slot[k] - 1;
-        const struct event_chunk *c = old.slot[k] ? chunk_of(s, at) : NULL;
-        if (!c)
-            continue; /* forgotten */
-        size_t i = c->brief[at & (CHUNK - 1)].id_hash & (ix->cap - 1);
-        while (ix->slot[i] != 0)
-            i = (i + 1) & (ix->cap - 1);
-        ix->slot[i] = old.slot[k];
-        ix->count++;
-    }
-    free(old.slot);
-}
-
-static void ids_make_room(struct session *s)
-{
-    if (s->ids->count + s->ids->count / 3 >= s->ids->cap)
-        ids_enlarge(s);
-}
-
-void ids_prefetch(const struct session *s, uint64_t hash)
-{
-    const struct id_index *ix = s->ids;
-
-    if (ix->cap > 0)
-        __builtin_prefetch(&ix->slot[(size_t)hash & (ix->cap - 1)]);
-}
-
-static uint32_t ids_get(const struct session *s, uint64_t hash)
-{
-    return s->ids->cap ? (uint32_t)*ids_slot(s, hash) : 0;
-}
-
 void event_index_id(struct session *s, struct event *e)
 {
     struct event_chunk *c = chunk_of(s, e->index);
@@ -192,16 +121,10 @@ void event_index_id(struct session *s, struct event *e)
     };
     if (!e->has_id || e->id.len == 0 || e->first != e->index)
         return;
-    ids_make_room(s);
-    uint64_t *slot = ids_slot(s, e->id_hash);
-    if (*slot == 0) {
-        c->brief[e->index & (CHUNK - 1)].id_hash = (uint32_t)e->id_hash;
-        *slot = e->id_hash >> 32 << 32 | (e->index + 1);
-        s->ids->count++;
+    uint32_t at = ids_put(s, e->id_hash, e->index);
+    if (at == e->index)
         return;
-    }
     /* Another event has the id: keep the chain, newest last. */
-    uint32_t at = (uint32_t)*slot - 1;
     for (;;) {
         struct event *other = event_at(s, at);
         if (!other)
@@ -231,31 +154,15 @@ void ledger_take_over(struct session *s, const struct session *from, uint32_t ba
         b.stream += s->stream_count;
         chunk_of(s, base + i)->brief[(base + i) & (CHUNK - 1)] = b;
     }
-    for (size_t k = 0; k < from->ids->cap; k++) {
-        uint32_t at = (uint32_t)from->ids->slot[k] - 1;
-        struct brief b;
-        if (from->ids->slot[k] == 0 || event_at(s, base + at) || !event_brief(from, at, &b))
-            continue;
-        uint64_t hash = from->ids->slot[k] >> 32 << 32 | b.id_hash;
-        ids_make_room(s);
-        uint64_t *slot = ids_slot(s, hash);
-        if (*slot != 0)
-            continue; /* s had an event of that id: the older one keeps it */
-        *slot = hash >> 32 << 32 | (base + at + 1);
-        s->ids->count++;
-    }
+    ids_take_over(s, from, base);
 }
 
 uint32_t event_by_id(const struct session *s, struct slice id)
 {
-    uint32_t found = id.len ? ids_get(s, hash_bytes(id)) : 0;
+    uint32_t found = id.len ? ids_get(s, id_hash(id)) : NONE;
+    const struct event *e = event_at(s, found);
 
-    if (found == 0)
-        return NONE;
-    const struct event *e = event_at(s, found - 1);
-    if (e && !slice_eq(e->id, id))
-        return NONE;
-    return found - 1;
+    return e && !slice_eq(e->id, id) ? NONE : found;
 }
 
 uint32_t event_by_id_before(const struct session *s, struct slice id, int64_t t)

@@ -228,7 +228,7 @@ static void event_fill(struct session *s, struct event *e, const struct record *
     bool message = has_message(&r->body);
 
     e->has_id = r->has_id;
-    e->id_hash = e->has_id && r->id.len ? hash_bytes(r->id) : 0;
+    e->id_hash = e->has_id && r->id.len ? id_hash(r->id) : 0;
     ids_prefetch(s, e->id_hash); /* far from the caches, and not needed yet */
     e->dispatched = r->dispatched;
     e->priming = r->has_id && !r->id_only_known && nothing;

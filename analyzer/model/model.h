@@ -299,7 +299,7 @@ struct event {
 };
 
 struct brief {
-    uint32_t id_hash; /* low half; the index holds the high one */
+    uint32_t id_hash; /* high half; the index holds the low one */
     uint32_t stream;
     uint32_t ordinal;
     uint32_t digest; /* low half */

@@ -66,18 +66,31 @@ void session_absorb(struct session *s, struct session *from);
 void session_free(struct session *s);
 void session_peer(struct session *s, const struct exch *x);
 
-/* Ids of a session. A slot holds the high half of an id's hash and, below it, the event's index +
- * 1; the event's brief holds the low half. */
+static inline struct event_chunk *chunk_of(const struct session *s, uint32_t index)
+{
+    return index < s->event_count ? s->chunk[index >> CHUNK_BITS] : NULL;
+}
+
+/* ids.c: ids of a session. A slot holds the low half of an id's hash and, below it, the event's
+ * index + 1; the event's brief holds the high half. */
 struct id_index {
     uint64_t *slot;
     size_t cap; /* 0 or a power of two */
     size_t count;
 };
-
-/* ledger.c */
 void ids_release(struct id_index *ix);
+/* Ids that count differ in few bits of it, which ids.c knows how to use. */
+uint64_t id_hash(struct slice id);
 /* An id with this hash will be asked for. */
 void ids_prefetch(const struct session *s, uint64_t hash);
+/* The event with an id of that hash; NONE: there is none. */
+uint32_t ids_get(const struct session *s, uint64_t hash);
+/* The same, where index takes the place if there is none. */
+uint32_t ids_put(struct session *s, uint64_t hash, uint32_t index);
+/* The ids of reduced events of `from`, which are now those from index `base` on in s. */
+void ids_take_over(struct session *s, const struct session *from, uint32_t base);
+
+/* ledger.c */
 /* The next event of a session, zeroed but for a copy of its id and so many messages. */
 struct event *event_new(struct session *s, size_t messages, struct slice id);
 /* The next event of s is one that another session gives up; NULL: it is reduced. */

@@ -1,0 +1,162 @@
+/*
+ * ids.c - which event of a session has an id.
+ *
+ * A million ids do not fit the caches, but most ids count: the next one is the last one plus one.
+ * Their hashes differ like their numbers, so that eight in a row stand side by side in one line of
+ * the cache; the lines themselves are in no order.
+ */
+#include "model_impl.h"
+
+#include <stdlib.h>
+
+#define DIGITS_MAX 18
+
+/* Eight numbers in a row differ in the top three bits alone. */
+#define PLACE_BITS 3
+#define PLACE(h)   ((h) >> (64 - PLACE_BITS))
+#define LINE(h)    ((h) << PLACE_BITS >> PLACE_BITS)
+
+/* Where the number begins that the id ends with, without leading zeros; id.len: it ends with none.
+ */
+static size_t number_begin(struct slice id)
+{
+    size_t i = id.len;
+
+    while (i > 0 && id.len - i < DIGITS_MAX && byte_is_digit(id.ptr[i - 1]))
+        i--;
+    while (i + 1 < id.len && id.ptr[i] == '0')
+        i++;
+    return i;
+}
+
+uint64_t id_hash(struct slice id)
+{
+    size_t begin = number_begin(id);
+    uint64_t hash = hash_bytes((struct slice){ id.ptr, begin });
+    uint64_t number = 0;
+
+    if (begin < id.len)
+        hash = hash_mix(hash, 1); /* else "a0" would be "a" */
+    for (size_t i = begin; i < id.len; i++)
+        number = number * 10 + (uint64_t)(id.ptr[i] - '0');
+    hash += number;
+    return hash >> PLACE_BITS | hash << (64 - PLACE_BITS);
+}
+
+void ids_release(struct id_index *ix)
+{
+    free(ix->slot);
+    *ix = (struct id_index){ 0 };
+}
+
+/* The slots where an id may stand, one after the other: with every step in another line, and in the
+ * end in all of them. */
+struct probe {
+    size_t at;
+    size_t step;
+    size_t mask;
+};
+
+static struct probe probe_begin(const struct id_index *ix, uint64_t hash)
+{
+    uint64_t line = LINE(hash) * UINT64_C(0x9e3779b97f4a7c15);
+    size_t mask = ix->cap - 1;
+
+    return (struct probe){
+        .at = (size_t)(line >> 32 << PLACE_BITS | PLACE(hash)) & mask,
+        .step = (size_t)(line >> 16 << PLACE_BITS | 1) & mask,
+        .mask = mask,
+    };
+}
+
+static void probe_next(struct probe *p)
+{
+    p->at = (p->at + p->step) & p->mask;
+}
+
+static bool slot_is(const struct session *s, uint64_t slot, uint64_t hash)
+{
+    if (slot >> 32 != (uint32_t)hash)
+        return false;
+    const struct event_chunk *c = chunk_of(s, (uint32_t)slot - 1);
+    return c && c->brief[((uint32_t)slot - 1) & (CHUNK - 1)].id_hash == (uint32_t)(hash >> 32);
+}
+
+/* The slot with an event of that id, or the free one where it would go. */
+static uint64_t *slot_find(const struct session *s, uint64_t hash)
+{
+    const struct id_index *ix = s->ids;
+    struct probe p = probe_begin(ix, hash);
+
+    while (ix->slot[p.at] != 0 && !slot_is(s, ix->slot[p.at], hash))
+        probe_next(&p);
+    return &ix->slot[p.at];
+}
+
+static uint64_t slot_hash(uint64_t slot, const struct brief *b)
+{
+    return (uint64_t)b->id_hash << 32 | slot >> 32;
+}
+
+static void enlarge(struct session *s)
+{
+    struct id_index *ix = s->ids;
+    struct id_index old = *ix;
+
+    ix->cap = old.cap ? old.cap * 2 : 16;
+    ix->slot = mem_alloc(ix->cap * sizeof(*ix->slot));
+    ix->count = 0;
+    for (size_t k = 0; k < old.cap; k++) {
+        struct brief b;
+        if (old.slot[k] == 0 || !event_brief(s, (uint32_t)old.slot[k] - 1, &b))
+            continue; /* forgotten */
+        struct probe p = probe_begin(ix, slot_hash(old.slot[k], &b));
+        while (ix->slot[p.at] != 0)
+            probe_next(&p);
+        ix->slot[p.at] = old.slot[k];
+        ix->count++;
+    }
+    free(old.slot);
+}
+
+void ids_prefetch(const struct session *s, uint64_t hash)
+{
+    const struct id_index *ix = s->ids;
+
+    if (ix->cap > 0)
+        __builtin_prefetch(&ix->slot[probe_begin(ix, hash).at]);
+}
+
+uint32_t ids_get(const struct session *s, uint64_t hash)
+{
+    uint64_t slot = s->ids->cap ? *slot_find(s, hash) : 0;
+
+    return slot ? (uint32_t)slot - 1 : NONE;
+}
+
+uint32_t ids_put(struct session *s, uint64_t hash, uint32_t index)
+{
+    struct id_index *ix = s->ids;
+
+    if (ix->count + ix->count / 3 >= ix->cap)
+        enlarge(s);
+    uint64_t *slot = slot_find(s, hash);
+    if (*slot != 0)
+        return (uint32_t)*slot - 1;
+    chunk_of(s, index)->brief[index & (CHUNK - 1)].id_hash = (uint32_t)(hash >> 32);
+    *slot = hash << 32 | (index + 1);
+    ix->count++;
+    return index;
+}
+
+void ids_take_over(struct session *s, const struct session *from, uint32_t base)
+{
+    for (size_t k = 0; k < from->ids->cap; k++) {
+        uint64_t slot = from->ids->slot[k];
+        uint32_t at = (uint32_t)slot - 1;
+        struct brief b;
+        if (slot == 0 || event_at(s, base + at) || !event_brief(from, at, &b))
+            continue;
+        ids_put(s, slot_hash(slot, &b), base + at);
+    }
+}
