@@ -9,6 +9,7 @@
 #include "source.h"
 
 #include <inttypes.h>
+#include <malloc.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@
 #define OPEN_AT_ONCE  64
 #define KEYLOG_MAX    ((size_t)256 << 20)
 #define FAULTS_SHOWN  10
+#define HEAP_STEP     (1 << 20) /* a system call for each 128 KiB would cost a percent */
 #define PROGRESS_STEP 0x1ffff
 
 struct pipeline {
@@ -579,6 +581,7 @@ struct audit *audit_run(const struct options *opt, FILE *err)
             return NULL;
         }
     }
+    mallopt(M_TOP_PAD, HEAP_STEP);
     sandbox_enter(); /* a filter may have had a host's name to look up */
     p.show_progress = opt->progress == WHEN_ALWAYS ||
                       (opt->progress == WHEN_AUTO && !opt->quiet && isatty(fileno(err)) == 1);

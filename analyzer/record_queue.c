@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #define RING        4u
-#define BATCH_BYTES ((size_t)128 * 1024)
+#define BATCH_BYTES ((size_t)512 * 1024)
 #define ALIGN       _Alignof(max_align_t)
 
 /* A packed record; behind the part of its kind the union is cut off. */

@@ -9,7 +9,7 @@
 #include <stdio_ext.h>
 #include <stdlib.h>
 
-#define STREAM_BUFFER  ((size_t)128 << 10)
+#define STREAM_BUFFER  ((size_t)64 << 10)
 #define PCAP_HEADER    24u
 #define LINKTYPE_RAW   101
 #define FILTER_SNAPLEN 262144

@@ -75,7 +75,16 @@ void exchanges_free(struct exchanges *all)
     free(all);
 }
 
-static void emit(struct exchanges *all, struct record *rec)
+/* A record without the part of its kind: clearing all of it each time would be much. */
+static void record_begin(struct record *rec, enum record_kind kind, uint64_t exchange,
+                         struct place at)
+{
+    rec->kind = kind;
+    rec->exchange = exchange;
+    rec->at = at;
+}
+
+static void emit(struct exchanges *all, const struct record *rec)
 {
     all->sink.put(all->sink.ctx, rec);
 }
@@ -91,8 +100,9 @@ void exchanges_note(struct exchanges *all, uint64_t exchange, struct rec_note no
 void exchanges_late_ack(struct exchanges *all, uint64_t serial, uint64_t tcp_offset,
                         struct place at)
 {
-    struct record rec = { .kind = REC_ACK, .exchange = serial, .at = at };
+    struct record rec;
 
+    record_begin(&rec, REC_ACK, serial, at);
     rec.ack.tcp_offset = tcp_offset;
     emit(all, &rec);
 }
@@ -426,6 +436,7 @@ void exchange_response_head(struct exchange *x, const struct http_head *head, st
 
 /* ---- bodies ---- */
 
+/* rec->event tells already where the item stands. */
 static void emit_event(struct exchange *x, const struct sse_item *item, struct record *rec)
 {
     struct rec_event *e = &rec->event;
@@ -461,14 +472,14 @@ static void feed_events(void *ctx, struct slice in)
     }
     x->ambiguous |= x->now.ambiguous;
     while (sse_next(&x->sse, &in, &item)) {
-        struct record rec = { .exchange = x->serial, .at = x->now.at };
+        struct record rec;
         uint64_t tcp_end = tcp_end_at(x, in.len);
         if (item.kind == SSE_COMMENT) {
-            rec.kind = REC_COMMENT;
+            record_begin(&rec, REC_COMMENT, x->serial, x->now.at);
             rec.comment.tcp_end = tcp_end;
             emit(x->all, &rec);
         } else {
-            rec.kind = REC_EVENT;
+            record_begin(&rec, REC_EVENT, x->serial, x->now.at);
             rec.event = (struct rec_event){ .first = x->first,
                                             .tcp_end = tcp_end,
                                             .ambiguous = x->ambiguous,

@@ -850,10 +850,10 @@ static void counters_of_stream(struct rule_run *run, const struct session *s,
                                const struct stream *st)
 {
     struct counting c = { 0 };
+    const struct event *e;
 
-    for (uint32_t o = 0; o < st->count; o++) {
-        const struct event *e = st->order[o] == NONE ? NULL : event_at(s, st->order[o]);
-        for (uint32_t k = 0; e && k < e->msg_count; k++) {
+    for (uint32_t o = 0; (e = stream_next(s, st, &o)); o++) {
+        for (uint32_t k = 0; k < e->msg_count; k++) {
             if (e->msg[k].counter_total > 0 && !e->msg[k].same_as)
                 count_on(run, s, &e->msg[k], &c);
         }

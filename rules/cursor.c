@@ -183,9 +183,9 @@ static const struct event *newest_read(const struct resumption *r, bool messages
     int64_t t = s->exch[r->exch]->first.time;
     const struct stream *st = s->stream[r->stream];
     uint32_t stored = ordinal_of_id(s, r->stored_cursor);
-    for (uint32_t o = r->cursor_ordinal + 1; o < st->count; o++) {
-        const struct event *e = st->order[o] == NONE ? NULL : event_at(s, st->order[o]);
-        if (!e || !e->has_id || e->id.len == 0 || e->at.time >= t || e->leg == r->leg)
+    const struct event *e;
+    for (uint32_t o = r->cursor_ordinal + 1; (e = stream_next(s, st, &o)); o++) {
+        if (!e->has_id || e->id.len == 0 || e->at.time >= t || e->leg == r->leg)
             continue;
         if (messages && (e->priming || !e->dispatched))
             continue;

@@ -23,6 +23,17 @@ struct event *event_next(const struct session *s, uint32_t index)
     return NULL;
 }
 
+struct event *stream_next(const struct session *s, const struct stream *st, uint32_t *ordinal)
+{
+    for (; *ordinal < st->count; ++*ordinal) {
+        uint32_t index = st->order[*ordinal];
+        const struct event_chunk *c = index == NONE ? NULL : s->chunk[index >> CHUNK_BITS];
+        if (c && c->full && c->full[index & (CHUNK - 1)])
+            return c->full[index & (CHUNK - 1)];
+    }
+    return NULL;
+}
+
 bool event_brief(const struct session *s, uint32_t index, struct brief *ret)
 {
     const struct event_chunk *c = chunk_of(s, index);

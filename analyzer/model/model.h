@@ -643,6 +643,9 @@ const struct request *stream_request(const struct session *s, const struct strea
 /* Did the log show that a handler had the message (processed, committed, dropped or failed)? */
 bool track_handled(const struct track *k);
 /* The leg of `stream` that was the last to begin before t, or NONE. */
+/* The first event of the stream from this ordinal on that is not reduced; sets the ordinal. NULL:
+ * there is none. */
+struct event *stream_next(const struct session *s, const struct stream *st, uint32_t *ordinal);
 uint32_t stream_leg_before(const struct session *s, const struct stream *st, int64_t t);
 /* How the log stood with a message at time t. */
 enum head_state track_state_at(const struct session *s, uint32_t track, int64_t t);

@@ -254,11 +254,11 @@ static void step_seen(struct evidence *ev, const struct event *a, const struct e
 static bool stream_make(const struct session *s, const struct stream *st, struct id_number *ret)
 {
     const struct event *first = NULL;
+    const struct event *e;
     struct id_number other;
 
-    for (uint32_t i = 0; i < st->count; i++) {
-        const struct event *e = st->order[i] == NONE ? NULL : event_at(s, st->order[i]);
-        if (!e || !e->has_id || e->id.len == 0)
+    for (uint32_t o = 0; (e = stream_next(s, st, &o)); o++) {
+        if (!e->has_id || e->id.len == 0)
             continue;
         if (first)
             return id_pair(first->id, e->id, ret, &other);
@@ -282,27 +282,22 @@ static void range_widen(struct range *r, uint64_t value)
     r->high = value > r->high ? value : r->high;
 }
 
-static const struct event *event_with_id(const struct session *s, uint32_t index)
-{
-    const struct event *e = index == NONE ? NULL : event_at(s, index);
-
-    return e && e->has_id && e->id.len > 0 ? e : NULL;
-}
-
 static void stream_evidence(const struct session *s, const struct stream *st, struct evidence *ev)
 {
     const struct event *prev = NULL;
+    const struct event *e;
+    uint32_t expected = 0;
     struct range r = { .low = UINT64_MAX };
     struct id_number n;
     uint64_t t;
     bool made = stream_make(s, st, &r.make);
 
-    for (uint32_t i = 0; i < st->count; i++) {
-        const struct event *e = event_with_id(s, st->order[i]);
-        if (!e) {
-            prev = st->order[i] != NONE && event_at(s, st->order[i]) ? prev : NULL;
+    for (uint32_t o = 0; (e = stream_next(s, st, &o)); o++) {
+        if (o != expected)
+            prev = NULL; /* what stood between is not known any more */
+        expected = o + 1;
+        if (!e->has_id || e->id.len == 0)
             continue;
-        }
         ev->ids++;
         ev->not_time |= !time_in(e->id, &t);
         if (made && id_like(e->id, &r.make, &n) && (n.digits < 13 || n.base == 16))
