@@ -1,8 +1,6 @@
 /* lex.c - see lex.h. */
 #include "lex.h"
 
-#include "bytes.h"
-
 #include <endian.h>
 
 #define XXH_INLINE_ALL
@@ -62,9 +60,30 @@ uint64_t lex_string_hash(struct slice plain)
     return lex_typed(LEX_STRING, text_hash(plain.ptr ? plain : SLICE_LIT("")));
 }
 
+/* Where the reading of a token stands. */
+struct reader {
+    const uint8_t *p;
+    const uint8_t *end;
+    uint8_t *text; /* LEX_TEXT bytes */
+};
+
+static uint8_t peek(const struct reader *l)
+{
+    return l->p < l->end ? *l->p : 0;
+}
+
+/* True, and taken, when c comes next. */
+static bool is_next(struct reader *l, uint8_t c)
+{
+    if (l->p == l->end || *l->p != c)
+        return false;
+    l->p++;
+    return true;
+}
+
 /* What a string's escapes were turned into, so far. */
 struct unescaped {
-    struct lex *l;
+    struct reader *l;
     size_t used;    /* of l->text */
     bool flushed;   /* blocks went before it */
     uint64_t hash;  /* of those */
@@ -118,13 +137,13 @@ static void out_lone(struct unescaped *out)
 }
 
 /* Four hexadecimal digits, at the `u`. */
-static bool take_hex(struct lex *l, uint32_t *ret)
+static bool take_hex(struct reader *l, uint32_t *ret)
 {
     uint32_t v = 0;
 
     l->p++;
     for (int i = 0; i < 4; i++) {
-        int d = byte_hex(lex_peek(l));
+        int d = byte_hex(peek(l));
         if (d < 0)
             return false;
         v = v << 4 | (uint32_t)d;
@@ -163,7 +182,7 @@ static bool take_escape(struct unescaped *out)
     uint8_t c;
 
     out->l->p++;
-    c = lex_peek(out->l);
+    c = peek(out->l);
     if (c == 'u')
         return take_unicode(out);
     if (!simple[c])
@@ -175,13 +194,13 @@ static bool take_escape(struct unescaped *out)
 }
 
 /* Steps over what stands for itself: ASCII and whole UTF-8 characters. False on bad UTF-8. */
-static bool skip_plain(struct lex *l)
+static bool skip_plain(struct reader *l)
 {
     for (;;) {
         l->p = bytes_not_plain(l->p, l->end);
-        if (lex_peek(l) < 0x80)
+        if (peek(l) < 0x80)
             return true;
-        while (lex_peek(l) >= 0x80) {
+        while (peek(l) >= 0x80) {
             size_t n = utf8_char(l->p, l->end);
             if (n == 0)
                 return false;
@@ -191,12 +210,12 @@ static bool skip_plain(struct lex *l)
 }
 
 /* The rest of a string from its first escape on; begin is just after its opening quote. */
-static bool string_escaped(struct lex *l, const uint8_t *begin, struct lex_value *ret)
+static bool string_escaped(struct reader *l, const uint8_t *begin, struct lex_value *ret)
 {
     struct unescaped out = { .l = l };
 
     out_add(&out, begin, (size_t)(l->p - begin));
-    while (lex_peek(l) == '\\') {
+    while (peek(l) == '\\') {
         if (!take_escape(&out))
             return false;
         const uint8_t *from = l->p;
@@ -208,73 +227,66 @@ static bool string_escaped(struct lex *l, const uint8_t *begin, struct lex_value
         out_add(&out, from, (size_t)(l->p - from));
     }
     out_lone(&out);
-    struct slice last = { l->text, out.used };
-    ret->plain = out.flushed ? (struct slice){ 0 } : last;
-    ret->hash =
-        lex_typed(LEX_STRING, out.flushed ? lex_pair(out.hash, block_hash(last.ptr, last.len))
-                                          : text_hash(last));
+    ret->plain = (struct slice){ l->text, out.used };
+    ret->hashed = out.flushed;
+    if (!out.flushed)
+        return true;
+    ret->hash = lex_typed(LEX_STRING, lex_pair(out.hash, block_hash(l->text, out.used)));
+    ret->plain = (struct slice){ 0 };
     return true;
 }
 
-/* A string with more in it than ASCII, from the first such place on. */
-static bool string_rich(struct lex *l, const uint8_t *begin, struct lex_value *ret)
+static bool string_rest(struct reader *l, const uint8_t *begin, struct lex_value *ret)
 {
     if (!skip_plain(l))
         return false;
-    if (lex_peek(l) == '\\')
-        return string_escaped(l, begin, ret);
     ret->plain = (struct slice){ begin, (size_t)(l->p - begin) };
-    ret->hash = lex_typed(LEX_STRING, text_hash(ret->plain));
-    return true;
+    ret->hashed = false;
+    if (peek(l) == '\\' && !string_escaped(l, begin, ret))
+        return false;
+    return is_next(l, '"'); /* else the end of the text, or a control character */
 }
 
-bool lex_string(struct lex *l, struct lex_value *ret)
+const uint8_t *lex_rich(struct lex *l, const uint8_t *p, const uint8_t *stop, struct lex_value *ret)
 {
-    const uint8_t *quote = l->p;
+    struct reader r = { stop, l->end, l->text };
 
-    if (!lex_is(l, '"'))
-        return false;
-    l->p = bytes_not_plain(l->p, l->end);
-    if (lex_peek(l) == '"') { /* nearly always */
-        ret->plain = (struct slice){ quote + 1, (size_t)(l->p - quote - 1) };
-        ret->hash = lex_typed(LEX_STRING, text_hash(ret->plain));
-    } else if (!string_rich(l, quote + 1, ret)) {
-        return false;
+    if (!string_rest(&r, p + 1, ret)) {
+        l->wrong = r.p;
+        return NULL;
     }
-    if (!lex_is(l, '"'))
-        return false; /* the end of the text, or a control character */
     ret->type = LEX_STRING;
-    ret->raw = (struct slice){ quote, (size_t)(l->p - quote) };
-    return true;
+    ret->raw = (struct slice){ p, (size_t)(r.p - p) };
+    return r.p;
 }
 
-static bool take_digits(struct lex *l)
+static bool take_digits(struct reader *l)
 {
-    if (!byte_is_digit(lex_peek(l)))
+    if (!byte_is_digit(peek(l)))
         return false;
-    while (byte_is_digit(lex_peek(l)))
+    while (byte_is_digit(peek(l)))
         l->p++;
     return true;
 }
 
-static bool take_exponent(struct lex *l)
+static bool take_exponent(struct reader *l)
 {
-    if (!lex_is(l, 'e') && !lex_is(l, 'E'))
+    if (!is_next(l, 'e') && !is_next(l, 'E'))
         return true; /* there is none */
-    if (!lex_is(l, '+') && !lex_is(l, '-') && !byte_is_digit(lex_peek(l)))
+    if (!is_next(l, '+') && !is_next(l, '-') && !byte_is_digit(peek(l)))
         return false;
     return take_digits(l);
 }
 
-static bool take_number(struct lex *l, struct lex_value *ret)
+static bool take_number(struct reader *l, struct lex_value *ret)
 {
     const uint8_t *begin = l->p;
 
-    (void)lex_is(l, '-');
-    if (!lex_is(l, '0') && !take_digits(l))
+    (void)is_next(l, '-');
+    if (!is_next(l, '0') && !take_digits(l))
         return false;
     const uint8_t *whole = l->p;
-    if (lex_is(l, '.') && !take_digits(l))
+    if (is_next(l, '.') && !take_digits(l))
         return false;
     if (!take_exponent(l))
         return false;
@@ -284,12 +296,12 @@ static bool take_number(struct lex *l, struct lex_value *ret)
     return true;
 }
 
-static bool take_word(struct lex *l, const char *word, enum lex_type type, struct lex_value *ret)
+static bool take_word(struct reader *l, const char *word, enum lex_type type, struct lex_value *ret)
 {
     const uint8_t *begin = l->p;
 
     for (const char *c = word; *c; c++) {
-        if (!lex_is(l, (uint8_t)*c))
+        if (!is_next(l, (uint8_t)*c))
             return false;
     }
     ret->type = type;
@@ -298,14 +310,24 @@ static bool take_word(struct lex *l, const char *word, enum lex_type type, struc
     return true;
 }
 
-bool lex_scalar(struct lex *l, struct lex_value *ret)
+static bool take_any(struct reader *r, struct lex_value *ret)
 {
-    ret->plain = (struct slice){ 0 };
-    switch (lex_peek(l)) {
-    case '"': return lex_string(l, ret);
-    case 't': return take_word(l, "true", LEX_TRUE, ret);
-    case 'f': return take_word(l, "false", LEX_FALSE, ret);
-    case 'n': return take_word(l, "null", LEX_NULL, ret);
-    default: return take_number(l, ret);
+    switch (peek(r)) {
+    case 't': return take_word(r, "true", LEX_TRUE, ret);
+    case 'f': return take_word(r, "false", LEX_FALSE, ret);
+    case 'n': return take_word(r, "null", LEX_NULL, ret);
+    default: return take_number(r, ret);
     }
+}
+
+const uint8_t *lex_word(struct lex *l, const uint8_t *p, struct lex_value *ret)
+{
+    struct reader r = { p, l->end, l->text };
+
+    ret->plain = (struct slice){ 0 };
+    ret->hashed = true;
+    if (take_any(&r, ret))
+        return r.p;
+    l->wrong = r.p;
+    return NULL;
 }

@@ -3,8 +3,9 @@
  * rpc.c.
  *
  *     struct lex l;
- *     lex_init(&l, text);
- *     if (!lex_scalar(&l, &v))   <- l.p stands on the first byte that is wrong
+ *     p = lex_begin(&l, text);
+ *     p = lex_string(&l, p, &v);   <- the place behind the token; NULL: l.wrong is the first byte
+ *                                     that is wrong
  *
  * Hashes are the same on every machine: of a string's unescaped value ("\u0041" is "A"), of a
  * number's token, of the type. Texts are hashed by XXH3, short ones by lex_pair.
@@ -12,7 +13,7 @@
 #ifndef LEX_H
 #define LEX_H
 
-#include "base.h"
+#include "bytes.h"
 
 enum lex_type {
     LEX_NULL,
@@ -31,49 +32,73 @@ struct lex_value {
     /* Strings only: the unescaped value, until the next token. A lone surrogate is there in three
      * bytes, as UTF-8 would have it. ptr NULL: has escapes and is longer than LEX_TEXT. */
     struct slice plain;
+    bool hashed; /* else lex_hash() is still to be called; strings only */
     uint64_t hash;
 };
 
 #define LEX_TEXT 4096
 
 struct lex {
-    const uint8_t *p; /* the next byte */
     const uint8_t *end;
+    const uint8_t *wrong;
     uint8_t text[LEX_TEXT]; /* room to unescape a string, piece by piece */
 };
 
-static inline void lex_init(struct lex *l, struct slice text)
+static inline const uint8_t *lex_begin(struct lex *l, struct slice text)
 {
-    l->p = text.ptr;
     l->end = text.ptr + text.len;
+    l->wrong = NULL;
+    return text.ptr;
 }
 
-/* The next byte; 0, which starts no token, at the end. */
-static inline uint8_t lex_peek(const struct lex *l)
+/* The byte at p; 0, which starts no token, at the end. */
+static inline uint8_t lex_byte(const struct lex *l, const uint8_t *p)
 {
-    return l->p < l->end ? *l->p : 0;
+    return p < l->end ? *p : 0;
 }
 
-static inline void lex_space(struct lex *l)
+/* The place behind white space. */
+static inline const uint8_t *lex_space(const struct lex *l, const uint8_t *p)
 {
-    while (l->p < l->end && *l->p <= ' ' &&
-           (*l->p == ' ' || *l->p == '\n' || *l->p == '\r' || *l->p == '\t'))
-        l->p++;
+    while (p < l->end && *p <= ' ' && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t'))
+        p++;
+    return p;
 }
 
-/* True, and taken, when c comes next. */
-static inline bool lex_is(struct lex *l, uint8_t c)
+/* Of a number, true, false or null. */
+MUST_CHECK const uint8_t *lex_word(struct lex *l, const uint8_t *p, struct lex_value *ret);
+/* Of a string at p, its opening quote, that is not ended at `stop`, where something else than plain
+ * ASCII stands: see lex_string. */
+MUST_CHECK const uint8_t *lex_rich(struct lex *l, const uint8_t *p, const uint8_t *stop,
+                                   struct lex_value *ret);
+
+/* The hash of a string with this unescaped value, as in lex_value. */
+uint64_t lex_string_hash(struct slice plain);
+
+static inline void lex_hash(struct lex_value *v)
 {
-    if (l->p == l->end || *l->p != c)
-        return false;
-    l->p++;
-    return true;
+    if (!v->hashed)
+        v->hash = lex_string_hash(v->plain);
+    v->hashed = true;
 }
 
-/* A string, number, true, false or null. */
-MUST_CHECK bool lex_scalar(struct lex *l, struct lex_value *ret);
-/* A string, at its opening quote. */
-MUST_CHECK bool lex_string(struct lex *l, struct lex_value *ret);
+/* Of a string, not hashed yet. */
+MUST_CHECK static inline const uint8_t *lex_string(struct lex *l, const uint8_t *p,
+                                                   struct lex_value *ret)
+{
+    if (lex_byte(l, p) != '"') {
+        l->wrong = p;
+        return NULL;
+    }
+    const uint8_t *stop = bytes_not_plain(p + 1, l->end);
+    if (lex_byte(l, stop) != '"')
+        return lex_rich(l, p, stop, ret);
+    ret->type = LEX_STRING;
+    ret->raw = (struct slice){ p, (size_t)(stop + 1 - p) };
+    ret->plain = (struct slice){ p + 1, (size_t)(stop - p - 1) };
+    ret->hashed = false;
+    return stop + 1;
+}
 
 /* One hash of an ordered pair: the two halves of a product, as in wyhash. The pair itself goes in
  * too, in case that a factor is 0. */
@@ -89,8 +114,5 @@ static inline uint64_t lex_typed(enum lex_type type, uint64_t hash)
 {
     return lex_pair(hash, (uint64_t)type + 1);
 }
-
-/* The hash of a string with this unescaped value, as in lex_value. */
-uint64_t lex_string_hash(struct slice plain);
 
 #endif

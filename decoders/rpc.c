@@ -177,11 +177,21 @@ struct frame {
     bool object;
 };
 
+/* See fact_find. */
+#define FACTS_MAX 16
+#define LENGTHS   64
+struct names {
+    uint8_t first[LENGTHS];  /* by length: index + 1 of a fact */
+    uint8_t next[FACTS_MAX]; /* ... of another one with the same length */
+    uint64_t hash[FACTS_MAX];
+};
+
 struct work {
     struct lex lex;
-    struct envelope env;           /* of the message at hand */
-    struct part *part;             /* of it that the members at hand belong to */
-    uint64_t lengths[SCOPE_COUNT]; /* of the names of facts: a bit for each */
+    struct envelope env; /* of the message at hand */
+    struct part *part;   /* of it that the members at hand belong to */
+    struct names names[SCOPE_COUNT];
+    bool too_deep;
     size_t depth;
     struct frame frame[RPC_MAX_DEPTH];
 };
@@ -241,30 +251,59 @@ static struct rpc_id id_of_value(const struct lex_value *v)
     };
 }
 
-static uint64_t length_bit(struct slice name)
+/* The facts of a scope by the length of their names, which tells them apart but for a few. */
+static size_t length_of(struct slice name)
 {
-    return UINT64_C(1) << (name.len < 63 ? name.len : 63);
+    return name.len < LENGTHS ? name.len : 0;
 }
 
-static const struct fact *fact_find(const struct work *w, enum scope scope, struct slice name)
-{
-    if (!(w->lengths[scope] & length_bit(name)))
-        return NULL;
-    for (size_t i = 0; i < scopes[scope].count; i++) {
-        const struct fact *f = &scopes[scope].fact[i];
-        if (f->name.len == name.len && f->name.ptr[0] == name.ptr[0] && slice_eq(name, f->name))
-            return f;
-    }
-    return NULL;
-}
-
-/* Most members are no facts, as the length of their names tells. */
-static void lengths_fill(uint64_t lengths[SCOPE_COUNT])
+static void names_fill(struct names names[SCOPE_COUNT])
 {
     for (size_t s = 0; s < SCOPE_COUNT; s++) {
-        for (size_t i = 0; i < scopes[s].count; i++)
-            lengths[s] |= length_bit(scopes[s].fact[i].name);
+        for (uint8_t i = 0; i < scopes[s].count; i++) {
+            struct slice name = scopes[s].fact[i].name;
+            uint8_t *first = &names[s].first[length_of(name)];
+            names[s].next[i] = *first;
+            names[s].hash[i] = lex_string_hash(name);
+            *first = i + 1;
+        }
     }
+}
+
+/* memcmp for so few bytes that its call is most of it. */
+static bool same_bytes(const uint8_t *a, const uint8_t *b, size_t n)
+{
+    uint64_t x;
+    uint64_t y;
+
+    for (; n >= sizeof(x); n -= sizeof(x), a += sizeof(x), b += sizeof(x)) {
+        memcpy(&x, a, sizeof(x));
+        memcpy(&y, b, sizeof(y));
+        if (x != y)
+            return false;
+    }
+    while (n > 0 && *a == *b) {
+        n--;
+        a++;
+        b++;
+    }
+    return n == 0;
+}
+
+/* The fact that this member is, or NULL; hashes the name. */
+static const struct fact *fact_find(const struct names *names, enum scope scope,
+                                    struct lex_value *name)
+{
+    for (unsigned i = names->first[length_of(name->plain)]; i > 0; i = names->next[i - 1]) {
+        const struct fact *f = &scopes[scope].fact[i - 1];
+        if (f->name.len != name->plain.len ||
+            !same_bytes(name->plain.ptr, f->name.ptr, f->name.len))
+            continue;
+        name->hash = names->hash[i - 1];
+        return f;
+    }
+    lex_hash(name);
+    return NULL;
 }
 
 static void *fact_place(struct work *w, const struct frame *f)
@@ -443,8 +482,8 @@ static enum scope scope_inside(const struct work *w, bool object)
     return f->fact ? f->fact->inner : SCOPE_NONE;
 }
 
-/* An object or array opens at the byte before the next; false: too deep. */
-static bool push(struct work *w, bool object)
+/* An object or array opens at p; false: too deep. */
+static bool push(struct work *w, const uint8_t *p, bool object)
 {
     if (w->depth == RPC_MAX_DEPTH)
         return false;
@@ -452,21 +491,21 @@ static bool push(struct work *w, bool object)
     if (scope == SCOPE_MESSAGE)
         envelope_clear(&w->env);
     w->frame[w->depth++] = (struct frame){
-        .begin = w->lex.p - 1,
+        .begin = p,
         .scope = scope,
         .object = object,
     };
     return true;
 }
 
-/* The innermost object or array has ended, and is a value now. */
-static void pop(struct rpc_scanner *sc, struct lex_value *ret)
+/* The innermost object or array has ended before p, and is a value now. */
+static void pop(struct rpc_scanner *sc, const uint8_t *p, struct lex_value *ret)
 {
     struct work *w = work_of(sc);
     const struct frame *f = &w->frame[--w->depth];
 
     ret->type = f->object ? LEX_OBJECT : LEX_ARRAY;
-    ret->raw = (struct slice){ f->begin, (size_t)(w->lex.p - f->begin) };
+    ret->raw = (struct slice){ f->begin, (size_t)(p - f->begin) };
     ret->hash = f->object ? object_hash(f->sum, f->count)
                           : lex_typed(LEX_ARRAY, lex_pair(f->sum, f->count));
     if (f->scope == SCOPE_PARAMS || f->scope == SCOPE_RESULT) {
@@ -504,94 +543,109 @@ static void add_value(struct rpc_scanner *sc, const struct lex_value *v)
     fact_end(w, f, v);
 }
 
+/*
+ * The steps of the scan take the place where they begin and return the one behind; NULL: lex.wrong
+ * tells the place of what is wrong, and `too_deep` whether it is only that.
+ */
+
+static const uint8_t *wrong(struct work *w, const uint8_t *p)
+{
+    w->lex.wrong = p;
+    return NULL;
+}
+
 /* A member's name and the colon. */
-static bool take_key(struct work *w)
+static const uint8_t *take_key(struct work *w, const uint8_t *p)
 {
     struct frame *f = &w->frame[w->depth - 1];
     struct lex_value key;
 
-    lex_space(&w->lex);
-    if (!lex_string(&w->lex, &key))
-        return false;
+    p = lex_string(&w->lex, lex_space(&w->lex, p), &key);
+    if (!p)
+        return NULL;
+    f->fact = fact_find(&w->names[f->scope], f->scope, &key);
     f->key = key.hash;
-    f->fact = fact_find(w, f->scope, key.plain);
     if (f->fact)
         fact_begin(w, f);
-    lex_space(&w->lex);
-    return lex_is(&w->lex, ':');
+    p = lex_space(&w->lex, p);
+    return lex_byte(&w->lex, p) == ':' ? p + 1 : wrong(w, p);
 }
 
-enum step {
-    STEP_VALUE, /* a value begins here */
-    STEP_ENDED, /* a value has ended */
-    STEP_DONE,  /* ... the outermost one */
-    STEP_WRONG,
-    STEP_TOO_DEEP,
-};
-
-static enum step open_container(struct rpc_scanner *sc, bool object, struct lex_value *ret)
+/* An object or array at p; *ret_ended when it is empty, and a value already. */
+static const uint8_t *open_container(struct rpc_scanner *sc, const uint8_t *p,
+                                     struct lex_value *ret, bool *ret_ended)
 {
     struct work *w = work_of(sc);
+    bool object = *p == '{';
 
-    if (!push(w, object)) {
-        w->lex.p--;
-        return STEP_TOO_DEEP;
+    if (!push(w, p, object)) {
+        w->too_deep = true;
+        return wrong(w, p);
     }
     if (w->depth == 1)
         sc->batch = !object;
-    lex_space(&w->lex);
-    if (lex_is(&w->lex, object ? '}' : ']')) {
-        pop(sc, ret);
-        return STEP_ENDED;
-    }
-    return !object || take_key(w) ? STEP_VALUE : STEP_WRONG;
+    p = lex_space(&w->lex, p + 1);
+    *ret_ended = lex_byte(&w->lex, p) == (object ? '}' : ']');
+    if (*ret_ended)
+        pop(sc, p + 1, ret);
+    else if (object)
+        return take_key(w, p);
+    return p + *ret_ended;
 }
 
-static enum step begin_value(struct rpc_scanner *sc, struct lex_value *ret)
+/* A value; of an object or array that is not empty only its beginning. */
+static const uint8_t *begin_value(struct rpc_scanner *sc, const uint8_t *p, struct lex_value *ret,
+                                  bool *ret_ended)
 {
     struct work *w = work_of(sc);
 
-    lex_space(&w->lex);
-    if (lex_is(&w->lex, '{'))
-        return open_container(sc, true, ret);
-    if (lex_is(&w->lex, '['))
-        return open_container(sc, false, ret);
-    return lex_scalar(&w->lex, ret) ? STEP_ENDED : STEP_WRONG;
+    p = lex_space(&w->lex, p);
+    *ret_ended = true;
+    switch (lex_byte(&w->lex, p)) {
+    case '"':
+        p = lex_string(&w->lex, p, ret);
+        if (p)
+            lex_hash(ret);
+        return p;
+    case '{':
+    case '[': return open_container(sc, p, ret, ret_ended);
+    default: return lex_word(&w->lex, p, ret);
+    }
 }
 
 /* After a value: a comma, or the end of what is around it, which is then the value that ended. */
-static enum step end_value(struct rpc_scanner *sc, struct lex_value *v)
+static const uint8_t *end_value(struct rpc_scanner *sc, const uint8_t *p, struct lex_value *v,
+                                bool *ret_ended)
 {
     struct work *w = work_of(sc);
 
-    if (w->depth == 0)
-        return STEP_DONE;
     add_value(sc, v);
     bool object = w->frame[w->depth - 1].object;
-    lex_space(&w->lex);
-    if (lex_is(&w->lex, ','))
-        return !object || take_key(w) ? STEP_VALUE : STEP_WRONG;
-    if (!lex_is(&w->lex, object ? '}' : ']'))
-        return STEP_WRONG;
-    pop(sc, v);
-    return STEP_ENDED;
+    p = lex_space(&w->lex, p);
+    uint8_t c = lex_byte(&w->lex, p);
+    *ret_ended = c == (object ? '}' : ']');
+    if (*ret_ended)
+        pop(sc, p + 1, v);
+    else if (c != ',')
+        return wrong(w, p);
+    return object && c == ',' ? take_key(w, p + 1) : p + 1;
 }
 
-static enum rpc_status scan_value(struct rpc_scanner *sc)
+static enum rpc_status scan_value(struct rpc_scanner *sc, const uint8_t *p)
 {
     struct work *w = work_of(sc);
     struct lex_value v = { 0 };
-    enum step step = STEP_VALUE;
+    bool ended = false;
 
-    while (step == STEP_VALUE || step == STEP_ENDED)
-        step = step == STEP_VALUE ? begin_value(sc, &v) : end_value(sc, &v);
-    if (step == STEP_TOO_DEEP)
-        return RPC_TOO_DEEP;
-    if (step == STEP_WRONG)
+    while (p && !(ended && w->depth == 0))
+        p = ended ? end_value(sc, p, &v, &ended) : begin_value(sc, p, &v, &ended);
+    if (!p)
+        return w->too_deep ? RPC_TOO_DEEP : RPC_NOT_JSON;
+    p = lex_space(&w->lex, p);
+    if (p < w->lex.end) {
+        wrong(w, p);
         return RPC_NOT_JSON;
-    lex_space(&w->lex);
-    if (w->lex.p < w->lex.end)
-        return RPC_NOT_JSON;
+    }
     sc->digest = v.hash;
     return v.type == LEX_OBJECT || v.type == LEX_ARRAY ? RPC_OK : RPC_NOT_OBJECT;
 }
@@ -606,14 +660,14 @@ enum rpc_status rpc_scan(struct rpc_scanner *sc, struct slice payload)
     sc->error_at = 0;
     sc->digest = 0;
     w->depth = 0;
-    lex_init(&w->lex, payload);
-    lex_space(&w->lex);
-    if (w->lex.p == w->lex.end)
+    w->too_deep = false;
+    const uint8_t *p = lex_space(&w->lex, lex_begin(&w->lex, payload));
+    if (p == w->lex.end)
         return RPC_EMPTY;
 
-    enum rpc_status st = scan_value(sc);
+    enum rpc_status st = scan_value(sc, p);
     if (st == RPC_NOT_JSON || st == RPC_TOO_DEEP) {
-        sc->error_at = (size_t)(w->lex.p - payload.ptr);
+        sc->error_at = (size_t)(w->lex.wrong - payload.ptr);
         sc->count = 0;
     }
     return st;
@@ -624,7 +678,7 @@ struct rpc_scanner *rpc_scanner_new(void)
     struct rpc_scanner *sc = mem_alloc(sizeof(*sc));
 
     sc->stack = mem_alloc(sizeof(struct work));
-    lengths_fill(work_of(sc)->lengths);
+    names_fill(work_of(sc)->names);
     GROW(sc->msg, sc->count, sc->cap);
     return sc;
 }
@@ -661,14 +715,13 @@ struct rpc_id rpc_id_of_token(struct slice json_token)
     struct lex l;
     struct lex_value v;
 
-    lex_init(&l, json_token);
-    lex_space(&l);
-    if (l.p == l.end)
+    const uint8_t *p = lex_space(&l, lex_begin(&l, json_token));
+    if (p == l.end)
         return (struct rpc_id){ 0 };
-    if (lex_scalar(&l, &v)) {
-        lex_space(&l);
-        if (l.p == l.end)
-            return id_of_value(&v);
+    p = *p == '"' ? lex_string(&l, p, &v) : lex_word(&l, p, &v);
+    if (p && lex_space(&l, p) == l.end) {
+        lex_hash(&v);
+        return id_of_value(&v);
     }
     return (struct rpc_id){ RPC_ID_BAD, json_token, hash_bytes(json_token) };
 }

@@ -361,9 +361,9 @@ static void test_digests_differ(void **state)
 static void test_digests_fixed(void **state)
 {
     assert_true(digest(*state, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"a\":[1,true,null]}}") ==
-                UINT64_C(0x87cd86022e9fd316));
+                UINT64_C(0xbd66e88f10182095));
     assert_true(digest(*state, "[\"a longer string that takes another path, \\u00e9\"]") ==
-                UINT64_C(0x48948562966354d5));
+                UINT64_C(0x371a05b6033415ca));
 }
 
 /* Escapes anywhere in a string of any length, below and above the block size. */
