@@ -276,18 +276,19 @@ static bool same_bytes(const uint8_t *a, const uint8_t *b, size_t n)
     uint64_t x;
     uint64_t y;
 
-    for (; n >= sizeof(x); n -= sizeof(x), a += sizeof(x), b += sizeof(x)) {
-        memcpy(&x, a, sizeof(x));
-        memcpy(&y, b, sizeof(y));
+    if (n < sizeof(x)) {
+        while (n > 0 && a[n - 1] == b[n - 1])
+            n--;
+        return n == 0;
+    }
+    for (size_t i = 0; i < n; i += sizeof(x)) {
+        size_t at = i + sizeof(x) <= n ? i : n - sizeof(x); /* the last eight, some of them again */
+        memcpy(&x, a + at, sizeof(x));
+        memcpy(&y, b + at, sizeof(y));
         if (x != y)
             return false;
     }
-    while (n > 0 && *a == *b) {
-        n--;
-        a++;
-        b++;
-    }
-    return n == 0;
+    return true;
 }
 
 /* The fact that this member is, or NULL; hashes the name. */

@@ -208,6 +208,11 @@ static bool is_dull(const struct session *s, const struct event *e)
     if (e->index == l->first_event || e->index == l->last_event || e->index == l->last_id ||
         e->index == l->last_id_acked || e->index == l->unacked || !event_delivered(s, e))
         return false;
+    return e->dull_messages;
+}
+
+bool messages_are_dull(const struct session *s, const struct event *e)
+{
     for (uint32_t i = 0; i < e->msg_count; i++) {
         const struct message *m = &e->msg[i];
         if (m->kind != RPC_NOTIFICATION || !(m->flags & RPC_VERSION_OK) ||
@@ -276,16 +281,28 @@ static void forget_oldest(struct model *m)
 /* How many of the oldest events are looked at for each new one, so that there is a way back when
  * some have to wait. */
 #define LOOKS 2
-/* So many before its turn an event is called into the caches, which it has left long ago. */
+/* So many before its turn an event is called into the caches. */
 #define AHEAD 4
 
-static void aged_prefetch(const struct impl *im, size_t i)
+/* Into the caches, which it has left long ago; for_writing: it will be written all over. */
+static void prefetch(const void *from, size_t size, bool for_writing)
 {
-    if (i >= im->aged_count)
+    const uint8_t *p = from;
+
+    for (size_t at = 0; at < size; at += 64) {
+        if (for_writing)
+            __builtin_prefetch(p + at, 1);
+        else
+            __builtin_prefetch(p + at);
+    }
+}
+
+static void aged_prefetch(const struct impl *im)
+{
+    if (im->aged_count <= AHEAD)
         return;
-    const uint8_t *e = (const uint8_t *)aged_at(im, i)->event;
-    for (size_t at = 0; at < EVENT_CELL; at += 64)
-        __builtin_prefetch(e + at);
+    prefetch(aged_at(im, AHEAD)->event, sizeof(struct event), false);
+    __builtin_prefetch(aged_at(im, im->aged_count <= 4 * AHEAD ? 0 : 4 * AHEAD));
 }
 
 /* Reduces the event that has been there for the longest time, if nothing hangs on it. What is kept
@@ -295,14 +312,16 @@ static void reduce_oldest(struct impl *im)
     struct aged a = *aged_at(im, 0);
     struct event *e = a.event;
 
-    aged_prefetch(im, AHEAD);
+    aged_prefetch(im);
     im->aged_first++;
     im->aged_count--;
     bool waits = !event_delivered(a.session, e) && leg_is_live(a.session, e);
     if (waits || e->index + RECENT >= a.session->event_count)
         aged_add(im, a.session, e); /* its acknowledgement may still come */
-    else if (is_dull(a.session, e))
+    else if (is_dull(a.session, e)) {
         event_reduce(a.session, e);
+        prefetch(e, EVENT_CELL, true); /* the next event takes its cell */
+    }
 }
 
 void ledger_trim(struct model *m)

@@ -451,6 +451,7 @@ void leg_event(struct session *s, struct exch *x, const struct record *rec,
         keepalive_seen(l, e->at);
     for (size_t i = 0; i < msgs; i++)
         message_from_server(s, x, l, e, &e->msg[i]);
+    e->dull_messages = messages_are_dull(s, e);
     if (e->first == e->index && l->number > 1 && !e->priming)
         tails_match(s, s->stream[l->stream], e, r->data);
     l->last_byte = e->at;

@@ -279,8 +279,9 @@ struct event {
     bool ambiguous;
     bool no_time;
     bool stripped;
-    bool keepalive; /* no id, no JSON-RPC message */
-    bool not_json;  /* data that is no JSON, or no JSON-RPC object */
+    bool keepalive;     /* no id, no JSON-RPC message */
+    bool not_json;      /* data that is no JSON, or no JSON-RPC object */
+    bool dull_messages; /* private: notifications that nothing is to be said of */
     enum rpc_status status;
     bool batch;
     uint64_t id_hash;
