@@ -11,10 +11,10 @@
 
 #define DIGITS_MAX 18
 
-/* Eight numbers in a row differ in the top three bits alone. */
+/* Eight numbers in a row differ in the last three bits alone. */
 #define PLACE_BITS 3
-#define PLACE(h)   ((h) >> (64 - PLACE_BITS))
-#define LINE(h)    ((h) << PLACE_BITS >> PLACE_BITS)
+#define PLACE(h)   ((h)&7)
+#define LINE(h)    ((h) >> PLACE_BITS)
 
 /* Where the number begins that the id ends with, without leading zeros; id.len: it ends with none.
  */
@@ -39,8 +39,7 @@ uint64_t id_hash(struct slice id)
         hash = hash_mix(hash, 1); /* else "a0" would be "a" */
     for (size_t i = begin; i < id.len; i++)
         number = number * 10 + (uint64_t)(id.ptr[i] - '0');
-    hash += number;
-    return hash >> PLACE_BITS | hash << (64 - PLACE_BITS);
+    return hash + number;
 }
 
 void ids_release(struct id_index *ix)
@@ -57,13 +56,14 @@ struct probe {
     size_t mask;
 };
 
-static struct probe probe_begin(const struct id_index *ix, uint64_t hash)
+/* half: the low half of the hash, as a slot holds it. */
+static struct probe probe_begin(const struct id_index *ix, uint32_t half)
 {
-    uint64_t line = LINE(hash) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t line = LINE(half) * UINT64_C(0x9e3779b97f4a7c15);
     size_t mask = ix->cap - 1;
 
     return (struct probe){
-        .at = (size_t)(line >> 32 << PLACE_BITS | PLACE(hash)) & mask,
+        .at = (size_t)(line >> 32 << PLACE_BITS | PLACE(half)) & mask,
         .step = (size_t)(line >> 16 << PLACE_BITS | 1) & mask,
         .mask = mask,
     };
@@ -86,16 +86,11 @@ static bool slot_is(const struct session *s, uint64_t slot, uint64_t hash)
 static uint64_t *slot_find(const struct session *s, uint64_t hash)
 {
     const struct id_index *ix = s->ids;
-    struct probe p = probe_begin(ix, hash);
+    struct probe p = probe_begin(ix, (uint32_t)hash);
 
     while (ix->slot[p.at] != 0 && !slot_is(s, ix->slot[p.at], hash))
         probe_next(&p);
     return &ix->slot[p.at];
-}
-
-static uint64_t slot_hash(uint64_t slot, const struct brief *b)
-{
-    return (uint64_t)b->id_hash << 32 | slot >> 32;
 }
 
 static void enlarge(struct session *s)
@@ -107,10 +102,9 @@ static void enlarge(struct session *s)
     ix->slot = mem_alloc(ix->cap * sizeof(*ix->slot));
     ix->count = 0;
     for (size_t k = 0; k < old.cap; k++) {
-        struct brief b;
-        if (old.slot[k] == 0 || !event_brief(s, (uint32_t)old.slot[k] - 1, &b))
+        if (old.slot[k] == 0 || !chunk_of(s, (uint32_t)old.slot[k] - 1))
             continue; /* forgotten */
-        struct probe p = probe_begin(ix, slot_hash(old.slot[k], &b));
+        struct probe p = probe_begin(ix, (uint32_t)(old.slot[k] >> 32));
         while (ix->slot[p.at] != 0)
             probe_next(&p);
         ix->slot[p.at] = old.slot[k];
@@ -124,7 +118,7 @@ void ids_prefetch(const struct session *s, uint64_t hash)
     const struct id_index *ix = s->ids;
 
     if (ix->cap > 0)
-        __builtin_prefetch(&ix->slot[probe_begin(ix, hash).at]);
+        __builtin_prefetch(&ix->slot[probe_begin(ix, (uint32_t)hash).at]);
 }
 
 uint32_t ids_get(const struct session *s, uint64_t hash)
@@ -157,6 +151,6 @@ void ids_take_over(struct session *s, const struct session *from, uint32_t base)
         struct brief b;
         if (slot == 0 || event_at(s, base + at) || !event_brief(from, at, &b))
             continue;
-        ids_put(s, slot_hash(slot, &b), base + at);
+        ids_put(s, (uint64_t)b.id_hash << 32 | slot >> 32, base + at);
     }
 }
