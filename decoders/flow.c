@@ -402,9 +402,11 @@ void flows_feed(struct flows *f, const struct segment *seg)
         take_rst(&fl->half[side], seg);
     else
         take_segment(&fl->half[side], seg);
-    half_settle(&fl->half[side], false);
-    half_settle(&fl->half[side ^ 1], false);
-    flow_close(fl, false);
+    if (!half_is_calm(&fl->half[0]) || !half_is_calm(&fl->half[1])) {
+        half_settle(&fl->half[side], false);
+        half_settle(&fl->half[side ^ 1], false);
+        flow_close(fl, false);
+    }
     table_touch(f->table, fl, state_of(fl));
     flows_expire(f);
 }

@@ -54,7 +54,7 @@ enum flow_chunk_kind {
 struct flow_limits {
     size_t max_segments; /* out-of-order segments held per direction */
     size_t max_buffer;   /* bytes held per direction; past it the hole becomes a gap */
-    size_t max_flows;    /* live flows; past it the longest idle one is given up */
+    size_t max_flows;    /* live flows; past it the longest idle one (to 0.1 s) is given up */
 };
 extern const struct flow_limits flow_limits_default;
 

@@ -111,6 +111,7 @@ struct flow {
     uint32_t last_input;
     uint64_t segments;
     struct place last; /* of its segments */
+    int64_t touched;   /* time of the segment that its place among the flows of its state is for */
 
     uint64_t key;
     struct flow *chain;
@@ -150,6 +151,13 @@ static inline bool half_lacks(const struct half *h)
     uint64_t end = h->fin && h->acked > h->fin_off ? h->fin_off : h->acked;
 
     return h->started && end > h->next;
+}
+
+/* Nothing to settle and no close to tell: all that came was in order. */
+static inline bool half_is_calm(const struct half *h)
+{
+    return h->held_count == 0 && !h->fin && !h->rst && h->acked <= h->next &&
+           (h->reported == h->acked || !h->started);
 }
 
 /* flow_quiet.c */

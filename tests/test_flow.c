@@ -332,7 +332,8 @@ static void test_limits(void **state)
     };
     static const struct vector flows[] = {
         { "the one idle longest goes",
-          "A 1 S p=4001\nA 1 S p=4002\nA 2 p=4001 \"x\"\nA 1 S p=4003\nA 2 p=4001 \"x\"\n",
+          "A 1 S p=4001\nA 1 S p=4002\nA 2 p=4001 t=150 \"x\"\nA 1 S p=4003 t=160\n"
+          "A 2 p=4001 t=270 \"x\"\n",
           "A \"x\" @1\ndone 1, A is client, idle\ndone 2, A is client\ndone 0, A is client\n" },
     };
     const struct flow_limits limits = { .max_segments = 3, .max_buffer = 16, .max_flows = 2 };
