@@ -18,10 +18,12 @@
 #include <unistd.h>
 
 /* With more captures than this each is opened only when its time comes. */
-#define OPEN_AT_ONCE  64
-#define KEYLOG_MAX    ((size_t)256 << 20)
-#define FAULTS_SHOWN  10
-#define HEAP_STEP     (1 << 20) /* a system call for each 128 KiB would cost a percent */
+#define OPEN_AT_ONCE 64
+#define KEYLOG_MAX   ((size_t)256 << 20)
+#define FAULTS_SHOWN 10
+/* The heap grows by so much, and does not shrink by less: system calls for it cost percents. */
+#define HEAP_STEP     (1 << 20)
+#define HEAP_KEPT     (64 << 20)
 #define PROGRESS_STEP 0x1ffff
 
 struct pipeline {
@@ -582,6 +584,7 @@ struct audit *audit_run(const struct options *opt, FILE *err)
         }
     }
     mallopt(M_TOP_PAD, HEAP_STEP);
+    mallopt(M_TRIM_THRESHOLD, HEAP_KEPT);
     sandbox_enter(); /* a filter may have had a host's name to look up */
     p.show_progress = opt->progress == WHEN_ALWAYS ||
                       (opt->progress == WHEN_AUTO && !opt->quiet && isatty(fileno(err)) == 1);

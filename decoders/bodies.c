@@ -1,6 +1,9 @@
 /* bodies.c - see bodies.h. */
 #include "bodies.h"
 
+#include "bytes.h"
+#include "sse.h"
+
 #include <jansson.h>
 #include <openssl/sha.h>
 #include <stdlib.h>
@@ -148,6 +151,15 @@ static void read_body(struct bodies *b, struct rec_body *body)
         body->detail = detail_of(b, sc);
 }
 
+/* JSON is valid UTF-8; of anything else that is still to be seen. */
+static void look_at_bytes(struct rec_event *e)
+{
+    bool seen = e->body.whole && e->body.status != RPC_NOT_JSON && e->body.status != RPC_TOO_DEEP;
+
+    if (!seen && !utf8_valid(e->data))
+        e->oddities |= SSE_BAD_UTF8;
+}
+
 /* The body that a record holds; NULL: it holds none. */
 static struct rec_body *body_in(struct record *rec)
 {
@@ -167,6 +179,8 @@ static void put(void *ctx, const struct record *rec)
         struct rec_body *body = body_in(&full);
         if (body)
             read_body(b, body);
+        if (body && rec->kind == REC_EVENT)
+            look_at_bytes(&full.event);
         b->next.put(b->next.ctx, &full);
     } else {
         b->next.put(b->next.ctx, rec);

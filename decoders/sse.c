@@ -86,12 +86,6 @@ static struct slice clip(struct sse_item *it, struct slice value, size_t max)
     return (struct slice){ value.ptr, n };
 }
 
-static void check_utf8(struct sse_item *it, struct slice value)
-{
-    if (!utf8_valid(value))
-        it->oddities |= SSE_BAD_UTF8;
-}
-
 static void field_data(struct sse *d, struct slice value)
 {
     struct sse_item *it = &d->item;
@@ -100,7 +94,6 @@ static void field_data(struct sse *d, struct slice value)
         it->has_data = true;
         it->data = clip(it, value, d->data.max);
         d->data_cut = it->data.len < value.len;
-        check_utf8(it, it->data);
         return;
     }
     it->oddities |= SSE_MULTI_DATA;
@@ -116,7 +109,6 @@ static void field_data(struct sse *d, struct slice value)
     buf_fill(&d->data, SLICE_LIT("\n"));
     struct slice part = clip(it, value, d->data.max - d->data.len);
     d->data_cut = part.len < value.len;
-    check_utf8(it, part);
     buf_fill(&d->data, part);
     it->data = buf_slice(&d->data);
 }
@@ -131,7 +123,8 @@ static void field_id(struct sse *d, struct slice value)
     }
     it->has_id = true;
     it->id = clip(it, value, d->id.max);
-    check_utf8(it, it->id);
+    if (!utf8_valid(it->id))
+        it->oddities |= SSE_BAD_UTF8;
 }
 
 static void field_event(struct sse *d, struct slice value)

@@ -36,10 +36,10 @@ enum sse_oddity {
     SSE_BAD_RETRY = 1 << 4,     /* retry not all digits, empty, or above 2^31 ms */
     SSE_ID_NUL = 1 << 5,        /* id with U+0000: ignored, as the standard says */
     SSE_BOM = 1 << 6,           /* a second BOM, or one that is not first */
-    SSE_BAD_UTF8 = 1 << 7,      /* invalid bytes in id or data; the slices keep them */
-    SSE_CRLF_ENDS = 1 << 8,     /* CRLF line ends: no fault, some clients trip */
-    SSE_MULTI_DATA = 1 << 9,    /* several data lines: no fault, some clients trip */
-    SSE_TOO_LONG = 1 << 10,     /* data, id or event passed the ceiling and was cut */
+    SSE_BAD_UTF8 = 1 << 7,  /* invalid bytes in id (or data, says bodies.c); the slices keep them */
+    SSE_CRLF_ENDS = 1 << 8, /* CRLF line ends: no fault, some clients trip */
+    SSE_MULTI_DATA = 1 << 9, /* several data lines: no fault, some clients trip */
+    SSE_TOO_LONG = 1 << 10,  /* data, id or event passed the ceiling and was cut */
 };
 
 struct sse_item {

@@ -8,7 +8,8 @@
  *     stored_free(s);
  *
  * A large regular file is read ahead and hashed by a thread of its own, so that the digest takes
- * little time on a machine with cores to spare; where a thread cannot be had, the caller's does the work.
+ * little time on a machine with cores to spare; where a thread cannot be had, the caller's does the
+ * work.
  */
 #ifndef STORED_H
 #define STORED_H

@@ -112,10 +112,10 @@ static const struct vector vectors[] = {
     /* UTF-8 */
     V("data: \xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\n\n",
       "block data=[<c3><a9><e2><82><ac><f0><9f><98><80>] 0-17\n"),
-    V("data: \xc3(\n\n", "block data=[<c3>(] 0-10 utf8\n"),
+    V("data: \xc3(\n\n", "block data=[<c3>(] 0-10\n"), /* bodies.c looks into data */
     V("id: \xff\ndata: x\n\n", "block id=[<ff>] data=[x] 0-15 utf8\n"),
-    V("data: \xed\xa0\x80\n\n", "block data=[<ed><a0><80>] 0-11 utf8\n"),
-    V("data: \xc3\ndata: \xa9\n\n", "block data=[<c3><0a><a9>] 0-17 utf8 multi\n"),
+    V("id: \xed\xa0\x80\n\n", "block id=[<ed><a0><80>] 0-9 utf8\n"),
+    V("data: \xc3\ndata: \xa9\n\n", "block data=[<c3><0a><a9>] 0-17 multi\n"),
     V("foo: \xff\n\n", "block 0-8 unknown\n"),
 };
 

@@ -168,12 +168,17 @@ void ledger_take_over(struct session *s, const struct session *from, uint32_t ba
     ids_take_over(s, from, base);
 }
 
-uint32_t event_by_id(const struct session *s, struct slice id)
+uint32_t event_by_hash(const struct session *s, struct slice id, uint64_t hash)
 {
-    uint32_t found = id.len ? ids_get(s, id_hash(id)) : NONE;
+    uint32_t found = ids_get(s, hash);
     const struct event *e = event_at(s, found);
 
     return e && !slice_eq(e->id, id) ? NONE : found;
+}
+
+uint32_t event_by_id(const struct session *s, struct slice id)
+{
+    return id.len ? event_by_hash(s, id, id_hash(id)) : NONE;
 }
 
 uint32_t event_by_id_before(const struct session *s, struct slice id, int64_t t)

@@ -257,7 +257,7 @@ static bool same_content(const struct event *a, const struct event *b)
 /* Looks the id up: is this an event that came before, or another one under its id? */
 static void event_identify(struct session *s, struct event *e)
 {
-    uint32_t at = e->has_id && e->id.len ? event_by_id(s, e->id) : NONE;
+    uint32_t at = e->has_id && e->id.len ? event_by_hash(s, e->id, e->id_hash) : NONE;
     struct brief b;
 
     e->first = e->index;

@@ -101,6 +101,8 @@ void event_free(struct model *m, struct event *e);
 void event_index_id(struct session *s, struct event *e);
 /* Reduces old events when they take too much memory; forgets the oldest ids past the ceiling. */
 void ledger_trim(struct model *m);
+/* event_by_id() of an id, not empty, whose hash is known. */
+uint32_t event_by_hash(const struct session *s, struct slice id, uint64_t hash);
 bool messages_are_dull(const struct session *s, const struct event *e);
 void event_pin(struct session *s, uint32_t index);
 
