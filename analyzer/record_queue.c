@@ -13,6 +13,7 @@
 
 #define RING        4u
 #define BATCH_BYTES ((size_t)512 * 1024)
+#define AHEAD_BYTES ((size_t)768) /* of the next item */
 #define ALIGN       _Alignof(max_align_t)
 
 /* A packed record; behind the part of its kind the union is cut off. */
@@ -236,15 +237,6 @@ static void put(void *ctx, const struct record *rec)
     q->to.put(q->to.ctx, rec);
 }
 
-/* The next item is in the caches of the other thread's core. */
-static void prefetch(const struct item *it)
-{
-    const uint8_t *p = (const uint8_t *)it;
-
-    for (size_t at = 0; at < 768; at += 64)
-        __builtin_prefetch(p + at);
-}
-
 static void *run(void *arg)
 {
     struct record_queue *q = arg;
@@ -257,7 +249,7 @@ static void *run(void *arg)
             break;
         pthread_mutex_unlock(&q->lock);
         for (const struct item *it = batch_at(q, q->tail)->first; it; it = it->next) {
-            prefetch(it->next);
+            mem_prefetch(it->next, AHEAD_BYTES); /* from the caches of the other core */
             q->to.put(q->to.ctx, &it->rec);
         }
         pthread_mutex_lock(&q->lock);

@@ -122,6 +122,13 @@ void *mem_alloc(size_t n);         /* zeroed */
 void *mem_grow(void *p, size_t n); /* realloc */
 char *mem_dup(struct slice s);     /* NUL-terminated copy */
 
+/* Calls what is there, if anything, into the caches, to be used shortly. */
+static inline void mem_prefetch(const void *p, size_t size)
+{
+    for (size_t at = 0; at < size; at += 64)
+        __builtin_prefetch((const uint8_t *)p + at);
+}
+
 /*
  * Makes room for one more element in a heap array: *cap doubles up to what is needed.
  *     GROW(a->item, a->count, a->cap);

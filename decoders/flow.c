@@ -12,6 +12,9 @@ const struct flow_limits flow_limits_default = {
     .max_flows = 32768,
 };
 
+/* Of what a flow's user keeps of it, as much as is worth to be called into the caches. */
+#define USER_BYTES 256
+
 /* How long a flow is kept without a segment, for what still comes late. */
 static const int64_t linger[FLOW_STATES] = {
     [FLOW_LIVE] = INT64_MAX,
@@ -392,6 +395,8 @@ void flows_feed(struct flows *f, const struct segment *seg)
         flows_expire(f);
         return;
     }
+    mem_prefetch(fl, sizeof(*fl)); /* other flows had their turn since its last segment */
+    mem_prefetch(fl->user, USER_BYTES);
     fl->segments++;
     fl->last = seg->at;
     if (seg->at.input > fl->last_input) { /* it goes on in the next file, which counts it too */

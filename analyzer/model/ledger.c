@@ -289,24 +289,11 @@ static void forget_oldest(struct model *m)
 /* So many before its turn an event is called into the caches. */
 #define AHEAD 4
 
-/* Into the caches, which it has left long ago; for_writing: it will be written all over. */
-static void prefetch(const void *from, size_t size, bool for_writing)
-{
-    const uint8_t *p = from;
-
-    for (size_t at = 0; at < size; at += 64) {
-        if (for_writing)
-            __builtin_prefetch(p + at, 1);
-        else
-            __builtin_prefetch(p + at);
-    }
-}
-
 static void aged_prefetch(const struct impl *im)
 {
     if (im->aged_count <= AHEAD)
         return;
-    prefetch(aged_at(im, AHEAD)->event, sizeof(struct event), false);
+    mem_prefetch(aged_at(im, AHEAD)->event, sizeof(struct event));
     __builtin_prefetch(aged_at(im, im->aged_count <= 4 * AHEAD ? 0 : 4 * AHEAD));
 }
 
@@ -325,7 +312,7 @@ static void reduce_oldest(struct impl *im)
         aged_add(im, a.session, e); /* its acknowledgement may still come */
     else if (is_dull(a.session, e)) {
         event_reduce(a.session, e);
-        prefetch(e, EVENT_CELL, true); /* the next event takes its cell */
+        mem_prefetch(e, EVENT_CELL); /* the next event takes its cell */
     }
 }
 
