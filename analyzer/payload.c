@@ -66,7 +66,7 @@ static void put(void *ctx, const struct record *rec)
 
 struct record_sink payloads_sink(struct payloads *p)
 {
-    return (struct record_sink){ put, p };
+    return (struct record_sink){ .put = put, .ctx = p };
 }
 
 /* By place, then in the order in which they came. */

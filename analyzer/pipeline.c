@@ -512,7 +512,7 @@ static void pipeline_start(struct pipeline *p)
     unsigned jobs = jobs_of(a->opt);
 
     a->model = new_model(a->opt, a->log);
-    struct record_sink sink = { put_record, a->model };
+    struct record_sink sink = { .put = put_record, .ctx = a->model };
     if (a->opt->show_payload) {
         a->payloads = payloads_new(sink);
         sink = payloads_sink(a->payloads);

@@ -189,5 +189,5 @@ static void put(void *ctx, const struct record *rec)
 
 struct record_sink bodies_sink(struct bodies *b)
 {
-    return (struct record_sink){ put, b };
+    return (struct record_sink){ .put = put, .ctx = b };
 }

@@ -258,7 +258,7 @@ void scene_play(struct scene *sc)
     scene_set_up(sc);
     read_log(sc);
     sc->model = model_new(&sc->options, sc->log);
-    struct bodies *bodies = bodies_new((struct record_sink){ to_model, sc->model });
+    struct bodies *bodies = bodies_new((struct record_sink){ .put = to_model, .ctx = sc->model });
     p.all = exchanges_new(bodies_sink(bodies), &exchange_limits_default);
     if (has_digests(sc->log))
         bodies_want_digests(bodies, sc->log->wants_sha256);

@@ -79,7 +79,7 @@ static void test_status(void **state)
         { SLICE_LIT("7"), true, RPC_NOT_OBJECT, false },
     };
     struct seen seen = { 0 };
-    struct bodies *b = bodies_new((struct record_sink){ see, &seen });
+    struct bodies *b = bodies_new((struct record_sink){ .put = see, .ctx = &seen });
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -97,7 +97,7 @@ static void test_status(void **state)
 static void test_others(void **state)
 {
     struct seen seen = { 0 };
-    struct bodies *b = bodies_new((struct record_sink){ see, &seen });
+    struct bodies *b = bodies_new((struct record_sink){ .put = see, .ctx = &seen });
     struct record rec = event_of(SLICE_LIT(""), true);
 
     (void)state;
@@ -120,7 +120,7 @@ static void test_digests(void **state)
 {
     static const uint8_t abc[] = { 0xba, 0x78, 0x16, 0xbf }; /* FIPS 180-4 */
     struct seen seen = { 0 };
-    struct bodies *b = bodies_new((struct record_sink){ see, &seen });
+    struct bodies *b = bodies_new((struct record_sink){ .put = see, .ctx = &seen });
     struct record rec = event_of(SLICE_LIT("abc"), true);
 
     (void)state;
@@ -141,7 +141,7 @@ static void test_digests(void **state)
 static void test_detail(void **state)
 {
     struct seen seen = { 0 };
-    struct bodies *b = bodies_new((struct record_sink){ see, &seen });
+    struct bodies *b = bodies_new((struct record_sink){ .put = see, .ctx = &seen });
     struct record rec = { .kind = REC_REQUEST, .exchange = 1 };
 
     (void)state;

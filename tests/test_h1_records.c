@@ -65,7 +65,7 @@ static void talk_begin(struct talk *t)
     const struct h1_upgrade none = { 0 };
 
     *t = (struct talk){ 0 };
-    t->all = exchanges_new((struct record_sink){ put, &t->seen }, &limits);
+    t->all = exchanges_new((struct record_sink){ .put = put, .ctx = &t->seen }, &limits);
     t->layer = h1_new(t->all, &t->conn, 1, none);
 }
 

@@ -33,7 +33,7 @@ static struct tape tape_new(size_t max_full)
 
     opt.max_full = max_full;
     t.model = model_new(&opt, NULL);
-    t.bodies = bodies_new((struct record_sink){ feed, t.model });
+    t.bodies = bodies_new((struct record_sink){ .put = feed, .ctx = t.model });
     t.sink = bodies_sink(t.bodies);
     return t;
 }

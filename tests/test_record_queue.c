@@ -231,7 +231,7 @@ static void same_records(void **state)
     struct lender *l = mem_alloc(sizeof(*l));
     struct seen direct = { 0 };
     struct seen queued = { 0 };
-    struct record_queue *q = record_queue_new((struct record_sink){ put, &queued });
+    struct record_queue *q = record_queue_new((struct record_sink){ .put = put, .ctx = &queued });
 
     (void)state;
     l->scanner = rpc_scanner_new();
@@ -259,7 +259,7 @@ static void nothing_put(void **state)
     struct seen seen = { 0 };
 
     (void)state;
-    record_queue_free(record_queue_new((struct record_sink){ put, &seen }));
+    record_queue_free(record_queue_new((struct record_sink){ .put = put, .ctx = &seen }));
     record_queue_free(NULL);
     assert_int_equal(seen.count, 0);
 }

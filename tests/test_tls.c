@@ -443,7 +443,7 @@ static struct observer *observer_new(struct slice keys)
     static const struct exchange_limits limits = { 1 << 20, 1 << 20, 1000, 1 << 20 };
     struct observer *o = mem_alloc(sizeof(*o));
 
-    o->all = exchanges_new((struct record_sink){ put_record, o }, &limits);
+    o->all = exchanges_new((struct record_sink){ .put = put_record, .ctx = o }, &limits);
     o->keys = keylog_new();
     keylog_add(o->keys, keys);
     buf_init(&o->got[0], (size_t)1 << 20);
