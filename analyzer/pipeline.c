@@ -31,7 +31,7 @@ struct pipeline {
     FILE *err;
     struct keylog *keys;
     struct bodies *bodies;
-    struct record_queue *decoded; /* to the thread that reads bodies; NULL: there is none */
+    struct record_queue *decoded; /* to what reads bodies */
     struct record_queue *read;    /* to the thread of the model; NULL: there is none */
     struct exchanges *exchanges;
     struct conns *conns;
@@ -499,13 +499,6 @@ static struct model *new_model(const struct options *opt, const struct dispatch_
     return model_new(&mo, log->file_count > 0 ? log : NULL);
 }
 
-/* A sink that hands on to a thread of its own, if that can be had. */
-static struct record_sink threaded(struct record_sink sink, struct record_queue **ret)
-{
-    *ret = record_queue_new(sink);
-    return *ret ? record_queue_sink(*ret) : sink;
-}
-
 static void pipeline_start(struct pipeline *p)
 {
     struct audit *a = p->audit;
@@ -517,15 +510,15 @@ static void pipeline_start(struct pipeline *p)
         a->payloads = payloads_new(sink);
         sink = payloads_sink(a->payloads);
     }
-    if (jobs > 2)
-        sink = threaded(sink, &p->read);
+    if (jobs > 2) {
+        p->read = record_queue_new(sink, true);
+        sink = record_queue_sink(p->read);
+    }
     p->bodies = bodies_new(sink);
     if (a->log->file_count > 0)
         bodies_want_digests(p->bodies, a->log->wants_sha256);
-    sink = bodies_sink(p->bodies);
-    if (jobs > 1)
-        sink = threaded(sink, &p->decoded);
-    p->exchanges = exchanges_new(sink, &exchange_limits_default);
+    p->decoded = record_queue_new(bodies_sink(p->bodies), jobs > 1);
+    p->exchanges = exchanges_new(record_queue_sink(p->decoded), &exchange_limits_default);
     p->conns = conns_new(p->exchanges, p->keys);
     p->flows = flows_new(&flow_limits_default);
     p->packets = packets_new();

@@ -1,10 +1,10 @@
 /*
  * record_queue.c - see record_queue.h.
  *
- * A ring of batches. A batch is a run of bytes into which records are packed with the texts and
- * messages that they borrow; it is written by one thread, then read by the other, so that a lock is
- * taken once a batch. A record too large for any batch waits until the other thread is idle and is
- * then put from here, without a copy.
+ * A ring of batches, or a single one without a thread. A batch is a run of bytes into which records
+ * are packed with the texts and messages that they borrow; it is written by one thread, then read
+ * by the other, so that a lock is taken once a batch. A record too large for any batch waits until
+ * the other thread is idle and is then put from here, without a copy.
  */
 #include "record_queue.h"
 
@@ -13,7 +13,8 @@
 
 #define RING        4u
 #define BATCH_BYTES ((size_t)512 * 1024)
-#define AHEAD_BYTES ((size_t)768) /* of the next item */
+#define BATCH_HERE  ((size_t)64 * 1024) /* without a thread: what the nearer caches hold */
+#define AHEAD_BYTES ((size_t)768)       /* of the next item */
 #define ALIGN       _Alignof(max_align_t)
 
 /* A packed record; behind the part of its kind the union is cut off. */
@@ -25,12 +26,14 @@ struct item {
 struct batch {
     struct item *first;
     struct item *last;
-    size_t used; /* past BATCH_BYTES: what was packed last does not fit */
+    size_t size;
+    size_t used; /* past size: what was packed last does not fit */
     uint8_t *bytes;
 };
 
 struct record_queue {
     struct record_sink to;
+    bool threaded; /* else only the first batch is used */
     struct batch batch[RING];
     pthread_t thread;
     pthread_mutex_t lock; /* guards what follows */
@@ -55,8 +58,8 @@ static void *take(struct batch *b, size_t n)
 {
     size_t at = (b->used + ALIGN - 1) / ALIGN * ALIGN;
 
-    if (at > BATCH_BYTES || n > BATCH_BYTES - at) {
-        b->used = BATCH_BYTES + 1;
+    if (at > b->size || n > b->size - at) {
+        b->used = b->size + 1;
         return NULL;
     }
     b->used = at + n;
@@ -191,7 +194,7 @@ static bool pack(struct batch *b, const struct record *rec)
         memcpy(&it->rec, rec, size);
         pack_borrowed(b, &it->rec);
     }
-    if (b->used > BATCH_BYTES) {
+    if (b->used > b->size) {
         b->used = before;
         return false;
     }
@@ -203,25 +206,42 @@ static bool pack(struct batch *b, const struct record *rec)
     return true;
 }
 
-/* ---- the two threads ---- */
+/* ---- the two ends ---- */
 
 static struct batch *batch_at(struct record_queue *q, size_t i)
 {
     return &q->batch[i % RING];
 }
 
+static void batch_clear(struct batch *b)
+{
+    b->first = b->last = NULL;
+    b->used = 0;
+}
+
+static void batch_put(const struct record_queue *q, const struct batch *b)
+{
+    for (const struct item *it = b->first; it; it = it->next) {
+        mem_prefetch(it->next, AHEAD_BYTES);
+        q->to.put(q->to.ctx, &it->rec);
+    }
+}
+
 /* The batch that is being filled is ready; waits until no more than `behind` are not emptied. */
 static void hand_on(struct record_queue *q, size_t behind)
 {
+    if (!q->threaded) {
+        batch_put(q, &q->batch[0]);
+        batch_clear(&q->batch[0]);
+        return;
+    }
     pthread_mutex_lock(&q->lock);
     q->head++;
     pthread_cond_signal(&q->moved);
     while (q->head - q->tail > behind)
         pthread_cond_wait(&q->moved, &q->lock);
     pthread_mutex_unlock(&q->lock);
-    struct batch *next = batch_at(q, q->head);
-    next->first = next->last = NULL;
-    next->used = 0;
+    batch_clear(batch_at(q, q->head));
 }
 
 static void put(void *ctx, const struct record *rec)
@@ -248,10 +268,7 @@ static void *run(void *arg)
         if (q->head == q->tail)
             break;
         pthread_mutex_unlock(&q->lock);
-        for (const struct item *it = batch_at(q, q->tail)->first; it; it = it->next) {
-            mem_prefetch(it->next, AHEAD_BYTES); /* from the caches of the other core */
-            q->to.put(q->to.ctx, &it->rec);
-        }
+        batch_put(q, batch_at(q, q->tail));
         pthread_mutex_lock(&q->lock);
         q->tail++;
         pthread_cond_signal(&q->moved);
@@ -262,28 +279,33 @@ static void *run(void *arg)
 
 /* ---- life cycle ---- */
 
-static void release(struct record_queue *q)
+static void batch_init(struct batch *b, size_t size)
 {
-    for (size_t i = 0; i < RING; i++)
-        free(q->batch[i].bytes);
-    pthread_cond_destroy(&q->moved);
-    pthread_mutex_destroy(&q->lock);
-    free(q);
+    b->size = size; /* and a whole record may be copied off the last item's start */
+    b->bytes = mem_grow(NULL, size + sizeof(struct item));
 }
 
-struct record_queue *record_queue_new(struct record_sink to)
+struct record_queue *record_queue_new(struct record_sink to, bool own_thread)
 {
     struct record_queue *q = mem_alloc(sizeof(*q));
 
     q->to = to;
     pthread_mutex_init(&q->lock, NULL);
     pthread_cond_init(&q->moved, NULL);
-    for (size_t i = 0; i < RING; i++) /* a whole record may be copied off the last item's start */
-        q->batch[i].bytes = mem_alloc(BATCH_BYTES + sizeof(struct item));
-    if (pthread_create(&q->thread, NULL, run, q) == 0)
-        return q;
-    release(q);
-    return NULL;
+    q->threaded = own_thread && pthread_create(&q->thread, NULL, run, q) == 0;
+    batch_init(&q->batch[0], q->threaded ? BATCH_BYTES : BATCH_HERE);
+    for (size_t i = 1; q->threaded && i < RING; i++)
+        batch_init(&q->batch[i], BATCH_BYTES);
+    return q;
+}
+
+static void thread_end(struct record_queue *q)
+{
+    pthread_mutex_lock(&q->lock);
+    q->ended = true;
+    pthread_cond_signal(&q->moved);
+    pthread_mutex_unlock(&q->lock);
+    pthread_join(q->thread, NULL);
 }
 
 void record_queue_free(struct record_queue *q)
@@ -291,12 +313,13 @@ void record_queue_free(struct record_queue *q)
     if (!q)
         return;
     hand_on(q, RING - 1);
-    pthread_mutex_lock(&q->lock);
-    q->ended = true;
-    pthread_cond_signal(&q->moved);
-    pthread_mutex_unlock(&q->lock);
-    pthread_join(q->thread, NULL);
-    release(q);
+    if (q->threaded)
+        thread_end(q);
+    for (size_t i = 0; i < RING; i++)
+        free(q->batch[i].bytes);
+    pthread_cond_destroy(&q->moved);
+    pthread_mutex_destroy(&q->lock);
+    free(q);
 }
 
 struct record_sink record_queue_sink(struct record_queue *q)

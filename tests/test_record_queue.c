@@ -226,14 +226,14 @@ static void fill(struct lender *l, unsigned n, struct record *r)
     }
 }
 
-static void same_records(void **state)
+static void compare(bool own_thread)
 {
     struct lender *l = mem_alloc(sizeof(*l));
     struct seen direct = { 0 };
     struct seen queued = { 0 };
-    struct record_queue *q = record_queue_new((struct record_sink){ .put = put, .ctx = &queued });
+    struct record_queue *q =
+        record_queue_new((struct record_sink){ .put = put, .ctx = &queued }, own_thread);
 
-    (void)state;
     l->scanner = rpc_scanner_new();
     assert_non_null(q);
     struct record_sink in = record_queue_sink(q);
@@ -254,12 +254,25 @@ static void same_records(void **state)
     free(l);
 }
 
+static void same_records(void **state)
+{
+    (void)state;
+    compare(true);
+}
+
+static void same_records_here(void **state)
+{
+    (void)state;
+    compare(false);
+}
+
 static void nothing_put(void **state)
 {
     struct seen seen = { 0 };
 
     (void)state;
-    record_queue_free(record_queue_new((struct record_sink){ .put = put, .ctx = &seen }));
+    record_queue_free(record_queue_new((struct record_sink){ .put = put, .ctx = &seen }, true));
+    record_queue_free(record_queue_new((struct record_sink){ .put = put, .ctx = &seen }, false));
     record_queue_free(NULL);
     assert_int_equal(seen.count, 0);
 }
@@ -268,6 +281,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(same_records),
+        cmocka_unit_test(same_records_here),
         cmocka_unit_test(nothing_put),
     };
 
