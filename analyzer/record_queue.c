@@ -13,7 +13,7 @@
 
 #define RING        4u
 #define BATCH_BYTES ((size_t)512 * 1024)
-#define BATCH_HERE  ((size_t)64 * 1024) /* without a thread: what the nearer caches hold */
+#define BATCH_HERE ((size_t)256 * 1024) /* without a thread: what the nearer caches hold */
 #define AHEAD_BYTES ((size_t)768)       /* of the next item */
 #define ALIGN       _Alignof(max_align_t)
 
