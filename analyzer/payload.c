@@ -51,7 +51,7 @@ static void keep(struct payloads *p, struct place at, struct slice text)
     p->count++;
 }
 
-static void put(void *ctx, const struct record *rec)
+static void put(void *ctx, struct record *rec)
 {
     struct payloads *p = ctx;
 

@@ -472,7 +472,7 @@ static void finish(struct pipeline *p)
 
 /* ---- life cycle ---- */
 
-static void put_record(void *ctx, const struct record *rec)
+static void put_record(void *ctx, struct record *rec)
 {
     model_feed(ctx, rec);
 }

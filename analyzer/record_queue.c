@@ -221,7 +221,7 @@ static void batch_clear(struct batch *b)
 
 static void batch_put(const struct record_queue *q, const struct batch *b)
 {
-    for (const struct item *it = b->first; it; it = it->next) {
+    for (struct item *it = b->first; it; it = it->next) {
         mem_prefetch(it->next, AHEAD_BYTES);
         q->to.put(q->to.ctx, &it->rec);
     }
@@ -244,7 +244,7 @@ static void hand_on(struct record_queue *q, size_t behind)
     batch_clear(batch_at(q, q->head));
 }
 
-static void put(void *ctx, const struct record *rec)
+static void put(void *ctx, struct record *rec)
 {
     struct record_queue *q = ctx;
 

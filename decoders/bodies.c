@@ -170,21 +170,16 @@ static struct rec_body *body_in(struct record *rec)
     return rec->kind == REC_BODY ? &rec->body : NULL;
 }
 
-static void put(void *ctx, const struct record *rec)
+static void put(void *ctx, struct record *rec)
 {
     struct bodies *b = ctx;
+    struct rec_body *body = body_in(rec);
 
-    if (rec->kind == REC_EVENT || rec->kind == REC_REQUEST || rec->kind == REC_BODY) {
-        struct record full = *rec;
-        struct rec_body *body = body_in(&full);
-        if (body)
-            read_body(b, body);
-        if (body && rec->kind == REC_EVENT)
-            look_at_bytes(&full.event);
-        b->next.put(b->next.ctx, &full);
-    } else {
-        b->next.put(b->next.ctx, rec);
-    }
+    if (body)
+        read_body(b, body);
+    if (body && rec->kind == REC_EVENT)
+        look_at_bytes(&rec->event);
+    b->next.put(b->next.ctx, rec);
 }
 
 struct record_sink bodies_sink(struct bodies *b)

@@ -84,7 +84,7 @@ static void record_begin(struct record *rec, enum record_kind kind, uint64_t exc
     rec->at = at;
 }
 
-static void emit(struct exchanges *all, const struct record *rec)
+static void emit(struct exchanges *all, struct record *rec)
 {
     all->sink.put(all->sink.ctx, rec);
 }

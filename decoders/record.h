@@ -239,7 +239,7 @@ struct record {
 };
 
 struct record_sink {
-    void (*put)(void *ctx, const struct record *rec);
+    void (*put)(void *ctx, struct record *rec); /* may change it: bodies.c fills in bodies */
     void *ctx;
 };
 

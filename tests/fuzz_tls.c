@@ -19,7 +19,7 @@ struct watch {
 
 #define CHECK(cond) ((cond) ? (void)0 : abort())
 
-static void put_record(void *ctx, const struct record *rec)
+static void put_record(void *ctx, struct record *rec)
 {
     (void)ctx;
     CHECK(rec->kind == REC_NOTE);

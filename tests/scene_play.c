@@ -201,7 +201,7 @@ static void play_finish(void *ctx, bool truncated, int64_t t)
                        end);
 }
 
-static void to_model(void *ctx, const struct record *rec)
+static void to_model(void *ctx, struct record *rec)
 {
     model_feed(ctx, rec);
 }

@@ -20,7 +20,7 @@ struct seen {
     bool has_detail;
 };
 
-static void see(void *ctx, const struct record *rec)
+static void see(void *ctx, struct record *rec)
 {
     struct seen *s = ctx;
 
@@ -53,7 +53,7 @@ static struct record event_of(struct slice data, bool whole)
     return rec;
 }
 
-static void put(struct bodies *b, const struct record *rec)
+static void put(struct bodies *b, struct record *rec)
 {
     struct record_sink sink = bodies_sink(b);
 

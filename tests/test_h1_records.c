@@ -41,7 +41,7 @@ static void put_known(struct seen *s, const struct record *r)
         add(s, "end %s", end_kind_text(r->end.kind));
 }
 
-static void put(void *ctx, const struct record *r)
+static void put(void *ctx, struct record *r)
 {
     struct seen *s = ctx;
 

@@ -21,7 +21,7 @@ struct tape {
     uint32_t frame;
 };
 
-static void feed(void *ctx, const struct record *rec)
+static void feed(void *ctx, struct record *rec)
 {
     model_feed(ctx, rec);
 }
@@ -52,7 +52,7 @@ static struct record next(struct tape *t, enum record_kind kind, uint64_t exchan
                             .at = { .time = (MS + t->frame) * NS_PER_MS, .frame = t->frame } };
 }
 
-static void put(struct tape *t, const struct record *rec)
+static void put(struct tape *t, struct record *rec)
 {
     t->sink.put(t->sink.ctx, rec);
 }

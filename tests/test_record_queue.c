@@ -109,7 +109,7 @@ static void see_rest(struct seen *s, const struct record *r)
         see_number(s, r->silence.in_flight);
 }
 
-static void put(void *ctx, const struct record *r)
+static void put(void *ctx, struct record *r)
 {
     struct seen *s = ctx;
     struct record all = *r; /* as the model does */

@@ -429,7 +429,7 @@ static struct layer make_up(void *ctx, struct slice alpn, struct slice first, en
     return (struct layer){ &ops, o };
 }
 
-static void put_record(void *ctx, const struct record *rec)
+static void put_record(void *ctx, struct record *rec)
 {
     struct observer *o = ctx;
 
