@@ -3,22 +3,30 @@
 
 #include <stdlib.h>
 
-static void run_rule(struct rule_run *run)
+static void run_on_session(struct rule_run *run, const struct session *s)
 {
     const struct rule *r = run->rule;
-    const struct model *m = run->model;
 
-    for (uint32_t i = 0; i < m->session_count; i++) {
-        const struct session *s = m->session[i];
-        if ((r->needs & NEED_D) && !s->has_log)
+    if ((r->needs & NEED_D) && !s->has_log)
+        return;
+    if (r->check)
+        r->check(run, s);
+    for (uint32_t k = 0; r->resumption && k < s->resumption_count; k++)
+        r->resumption(run, s->resumption[k]);
+}
+
+/* session NULL: on the recording as a whole. */
+static void run_rules(struct rule_run *run, unsigned profiles, const struct session *session)
+{
+    for (size_t i = 0; i < rule_count(); i++) {
+        run->rule = rule_at(i);
+        if (!(run->rule->profile & profiles))
             continue;
-        if (r->check)
-            r->check(run, s);
-        for (uint32_t k = 0; r->resumption && k < s->resumption_count; k++)
-            r->resumption(run, s->resumption[k]);
+        if (session)
+            run_on_session(run, session);
+        else if (run->rule->whole)
+            run->rule->whole(run, run->model);
     }
-    if (r->whole)
-        r->whole(run, m);
 }
 
 struct findings *rules_run(const struct model *m, unsigned profiles, const struct thresholds *limit)
@@ -27,11 +35,10 @@ struct findings *rules_run(const struct model *m, unsigned profiles, const struc
     struct rule_run run = { .model = m, .limit = limit, .out = out };
 
     out->arena = arena_new();
-    for (size_t i = 0; i < rule_count(); i++) {
-        run.rule = rule_at(i);
-        if (run.rule->profile & profiles)
-            run_rule(&run);
-    }
+    /* Session by session: what one rule has looked at is in the caches for the next one. */
+    for (uint32_t i = 0; i < m->session_count; i++)
+        run_rules(&run, profiles, m->session[i]);
+    run_rules(&run, profiles, NULL);
     findings_settle(out, m->log);
     return out;
 }
