@@ -65,6 +65,17 @@ static inline const uint8_t *lex_space(const struct lex *l, const uint8_t *p)
     return p;
 }
 
+/* The byte behind white space, which it steps over; 0 at the end. */
+static inline uint8_t lex_next(const struct lex *l, const uint8_t **p)
+{
+    uint8_t c = lex_byte(l, *p);
+
+    if (c > ' ')
+        return c;
+    *p = lex_space(l, *p);
+    return lex_byte(l, *p);
+}
+
 /* Of a number, true, false or null. */
 MUST_CHECK const uint8_t *lex_word(struct lex *l, const uint8_t *p, struct lex_value *ret);
 /* Of a string at p, its opening quote, that is not ended at `stop`, where something else than plain

@@ -561,15 +561,15 @@ static const uint8_t *take_key(struct work *w, const uint8_t *p)
     struct frame *f = &w->frame[w->depth - 1];
     struct lex_value key;
 
-    p = lex_string(&w->lex, lex_space(&w->lex, p), &key);
+    (void)lex_next(&w->lex, &p);
+    p = lex_string(&w->lex, p, &key);
     if (!p)
         return NULL;
     f->fact = fact_find(&w->names[f->scope], f->scope, &key);
     f->key = key.hash;
     if (f->fact)
         fact_begin(w, f);
-    p = lex_space(&w->lex, p);
-    return lex_byte(&w->lex, p) == ':' ? p + 1 : wrong(w, p);
+    return lex_next(&w->lex, &p) == ':' ? p + 1 : wrong(w, p);
 }
 
 /* An object or array at p; *ret_ended when it is empty, and a value already. */
@@ -585,8 +585,8 @@ static const uint8_t *open_container(struct rpc_scanner *sc, const uint8_t *p,
     }
     if (w->depth == 1)
         sc->batch = !object;
-    p = lex_space(&w->lex, p + 1);
-    *ret_ended = lex_byte(&w->lex, p) == (object ? '}' : ']');
+    p++;
+    *ret_ended = lex_next(&w->lex, &p) == (object ? '}' : ']');
     if (*ret_ended)
         pop(sc, p + 1, ret);
     else if (object)
@@ -600,9 +600,8 @@ static const uint8_t *begin_value(struct rpc_scanner *sc, const uint8_t *p, stru
 {
     struct work *w = work_of(sc);
 
-    p = lex_space(&w->lex, p);
     *ret_ended = true;
-    switch (lex_byte(&w->lex, p)) {
+    switch (lex_next(&w->lex, &p)) {
     case '"':
         p = lex_string(&w->lex, p, ret);
         if (p)
@@ -622,8 +621,7 @@ static const uint8_t *end_value(struct rpc_scanner *sc, const uint8_t *p, struct
 
     add_value(sc, v);
     bool object = w->frame[w->depth - 1].object;
-    p = lex_space(&w->lex, p);
-    uint8_t c = lex_byte(&w->lex, p);
+    uint8_t c = lex_next(&w->lex, &p);
     *ret_ended = c == (object ? '}' : ']');
     if (*ret_ended)
         pop(sc, p + 1, v);

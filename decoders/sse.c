@@ -148,11 +148,13 @@ struct field {
     void (*take)(struct sse *d, struct slice value);
 };
 
+enum { FIELD_DATA, FIELD_ID, FIELD_EVENT, FIELD_RETRY };
+
 static const struct field fields[] = {
-    { { (const uint8_t *)"data", 4 }, field_data },
-    { { (const uint8_t *)"id", 2 }, field_id },
-    { { (const uint8_t *)"event", 5 }, field_event },
-    { { (const uint8_t *)"retry", 5 }, field_retry },
+    [FIELD_DATA] = { { (const uint8_t *)"data", 4 }, field_data },
+    [FIELD_ID] = { { (const uint8_t *)"id", 2 }, field_id },
+    [FIELD_EVENT] = { { (const uint8_t *)"event", 5 }, field_event },
+    [FIELD_RETRY] = { { (const uint8_t *)"retry", 5 }, field_retry },
 };
 
 /* The value behind a colon: one blank before it is no part of it. */
@@ -178,18 +180,23 @@ static bool line_split(struct slice line, struct slice *name, struct slice *valu
     return true;
 }
 
-/* "name:value", as nearly all lines are. */
+/* "name:value", as nearly all lines are. The names differ in their first letters. */
 static const struct field *field_starts(struct slice line, struct slice *value)
 {
-    for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
-        size_t n = fields[i].name.len;
-        if (line.ptr[0] != fields[i].name.ptr[0] || line.len <= n || line.ptr[n] != ':' ||
-            memcmp(line.ptr, fields[i].name.ptr, n) != 0)
-            continue;
-        *value = value_of((struct slice){ line.ptr + n + 1, line.len - n - 1 });
-        return &fields[i];
+    const struct field *f = line.ptr[0] == 'd'   ? &fields[FIELD_DATA]
+                            : line.ptr[0] == 'i' ? &fields[FIELD_ID]
+                            : line.ptr[0] == 'e' ? &fields[FIELD_EVENT]
+                                                 : &fields[FIELD_RETRY];
+    size_t n = f->name.len;
+
+    if (line.len <= n || line.ptr[n] != ':')
+        return NULL;
+    for (size_t i = 0; i < n; i++) {
+        if (line.ptr[i] != f->name.ptr[i])
+            return NULL;
     }
-    return NULL;
+    *value = value_of((struct slice){ line.ptr + n + 1, line.len - n - 1 });
+    return f;
 }
 
 static void take_field(struct sse *d, struct slice line)
