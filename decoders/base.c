@@ -113,22 +113,27 @@ bool slice_be32(struct slice *s, uint32_t *ret)
     return true;
 }
 
-const char *endpoint_host(const struct endpoint *e, char buf[static ENDPOINT_TEXT])
+static void host_text(const struct endpoint *e, char buf[static INET6_ADDRSTRLEN])
 {
     static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 
     if (memcmp(e->addr, mapped, sizeof(mapped)) == 0)
-        inet_ntop(AF_INET, e->addr + 12, buf, ENDPOINT_TEXT);
+        inet_ntop(AF_INET, e->addr + 12, buf, INET6_ADDRSTRLEN);
     else
-        inet_ntop(AF_INET6, e->addr, buf, ENDPOINT_TEXT);
+        inet_ntop(AF_INET6, e->addr, buf, INET6_ADDRSTRLEN);
+}
+
+const char *endpoint_host(const struct endpoint *e, char buf[static ENDPOINT_TEXT])
+{
+    host_text(e, buf);
     return buf;
 }
 
 const char *endpoint_text(const struct endpoint *e, char buf[static ENDPOINT_TEXT])
 {
-    char host[ENDPOINT_TEXT];
+    char host[INET6_ADDRSTRLEN];
 
-    endpoint_host(e, host);
+    host_text(e, host);
     snprintf(buf, ENDPOINT_TEXT, strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, e->port);
     return buf;
 }
@@ -167,7 +172,7 @@ void *mem_double(void *p, size_t *cap, size_t size)
     size_t bytes;
 
     if (__builtin_mul_overflow(want, size, &bytes))
-        bytes = SIZE_MAX; /* ends in or_die */
+        or_die(NULL);
     *cap = want;
     return mem_grow(p, bytes);
 }
