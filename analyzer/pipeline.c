@@ -306,13 +306,13 @@ static void take_secrets(struct pipeline *p, struct source *s)
 
 static void feed_segment(struct pipeline *p, struct source *s, const struct segment *seg)
 {
-    struct flow_chunk chunk;
+    const struct flow_chunk *chunk;
 
     if (seg->payload.len < seg->wire_len)
         tally(&s->cut, seg->at);
     flows_feed(p->flows, seg);
-    while (flows_next(p->flows, &chunk))
-        conns_feed(p->conns, &chunk);
+    while ((chunk = flows_next(p->flows)))
+        conns_feed(p->conns, chunk);
 }
 
 static void feed_packet(struct pipeline *p, struct source *s)
@@ -455,13 +455,13 @@ static void run_sources(struct pipeline *p)
 
 static void finish(struct pipeline *p)
 {
-    struct flow_chunk chunk;
+    const struct flow_chunk *chunk;
 
     if (p->cut)
         conns_set_truncated(p->conns);
     flows_finish(p->flows);
-    while (flows_next(p->flows, &chunk))
-        conns_feed(p->conns, &chunk);
+    while ((chunk = flows_next(p->flows)))
+        conns_feed(p->conns, chunk);
     conns_finish(p->conns, p->end, p->cut);
     p->audit->other_connections = conns_other(p->conns);
     record_queue_free(MOVE(p->decoded));

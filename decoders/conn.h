@@ -3,7 +3,7 @@
  * HTTP/2, TLS with either inside, none of ours), and hands the chunks of the flow to that layer.
  *
  *     conns = conns_new(exchanges, keylog);
- *     while (flows_next(flows, &chunk))
+ *     while ((chunk = flows_next(flows)))
  *         conns_feed(conns, &chunk);
  *     conns_set_truncated(conns);       if the capture is cut, before flows_finish()
  *     conns_finish(conns, place, cut);  ends every connection that is still open

@@ -416,23 +416,19 @@ void flows_feed(struct flows *f, const struct segment *seg)
     flows_expire(f);
 }
 
-bool flows_next(struct flows *f, struct flow_chunk *ret)
+const struct flow_chunk *flows_next(struct flows *f)
 {
     let_go(f);
     if (f->out.head == f->out.count) {
         f->out.head = f->out.count = 0;
         struct flow *fl = f->finishing ? flows_oldest(f) : NULL;
         if (!fl)
-            return false;
+            return NULL;
         flow_end(f, fl, f->last, false);
     }
     const struct queued *q = &f->out.item[f->out.head++];
     take(f, q);
-    if (q->chunk.kind == FLOW_SILENCE)
-        *ret = q->chunk;
-    else
-        memcpy(ret, &q->chunk, offsetof(struct flow_chunk, silence));
-    return true;
+    return &q->chunk;
 }
 
 void flows_finish(struct flows *f)

@@ -4,9 +4,9 @@
  *
  *     flows = flows_new(&limits);
  *     flows_feed(flows, &seg);               in-order payload passes through, nothing is copied
- *     while (flows_next(flows, &chunk))      chunk borrowed until the next flows_ call
- *         use(&chunk);
- *     flows_finish(flows);                   then flows_next until false: what is left, FLOW_DONE
+ *     while ((chunk = flows_next(flows)))    borrowed until the next flows_ call
+ *         use(chunk);
+ *     flows_finish(flows);                   then flows_next until NULL: what is left, FLOW_DONE
  *     flows_free(flows);
  *
  * Right under reordering, retransmission (same or other content), overlap, duplicated packets (two
@@ -81,7 +81,7 @@ struct flows;
 struct flows *flows_new(const struct flow_limits *limits);
 void flows_free(struct flows *f);
 void flows_feed(struct flows *f, const struct segment *seg);
-MUST_CHECK bool flows_next(struct flows *f, struct flow_chunk *ret);
+MUST_CHECK const struct flow_chunk *flows_next(struct flows *f);
 void flows_finish(struct flows *f);
 size_t flows_live(const struct flows *f);
 

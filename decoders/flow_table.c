@@ -61,7 +61,7 @@ static uint64_t endpoint_hash(const struct flow_table *t, const struct endpoint 
     uint64_t word[2];
 
     memcpy(word, e->addr, sizeof(word));
-    return hash_mix(hash_mix(word[0] ^ t->seed, word[1]), e->port + t->seed);
+    return hash_mix(word[0] ^ t->seed, word[1] + e->port * (t->seed | 1));
 }
 
 /* The same for both directions, and for all VLANs and tunnels. */

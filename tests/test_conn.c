@@ -176,10 +176,10 @@ void exchanges_note(struct exchanges *all, uint64_t exchange, struct rec_note no
 
 static void drain(struct flows *f, struct conns *c)
 {
-    struct flow_chunk chunk;
+    const struct flow_chunk *chunk;
 
-    while (flows_next(f, &chunk))
-        conns_feed(c, &chunk);
+    while ((chunk = flows_next(f)))
+        conns_feed(c, chunk);
 }
 
 static void run(struct exchanges *all, const char *segments, bool truncated)

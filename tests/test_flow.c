@@ -9,10 +9,10 @@
 
 static void drain(struct flows *f, struct script *s)
 {
-    struct flow_chunk c;
+    const struct flow_chunk *c;
 
-    while (flows_next(f, &c))
-        script_chunk(s, &c);
+    while ((c = flows_next(f)))
+        script_chunk(s, c);
 }
 
 static void run(struct script *s, const char *segments, const struct flow_limits *limits)
@@ -368,15 +368,15 @@ static void test_linger(void **state)
 static void test_namesakes(void **state)
 {
     struct flows *f = flows_new(&flow_limits_default);
-    struct flow_chunk c;
+    const struct flow_chunk *c;
 
     (void)state;
     for (uint32_t i = 0; i < 20000; i++) {
         struct segment seg = { .src.port = 1, .dst.port = 2, .link_id = i, .seq = i << 20 };
         seg.flags = TCP_SYN;
         flows_feed(f, &seg);
-        while (flows_next(f, &c))
-            assert_int_equal(c.kind, FLOW_DONE);
+        while ((c = flows_next(f)))
+            assert_int_equal(c->kind, FLOW_DONE);
         assert_true(flows_live(f) <= 16);
     }
     flows_free(f);
@@ -411,27 +411,27 @@ struct got {
 
 static void got_take(struct got *g, struct flows *f)
 {
-    struct flow_chunk c;
+    const struct flow_chunk *c;
 
-    while (flows_next(f, &c)) {
-        if (c.kind == FLOW_CONFLICT)
+    while ((c = flows_next(f))) {
+        if (c->kind == FLOW_CONFLICT)
             g->conflicts++;
-        if (c.kind == FLOW_ACK) {
-            assert_true(c.tcp_offset > g->acked && c.tcp_offset <= g->len);
-            g->acked = c.tcp_offset;
+        if (c->kind == FLOW_ACK) {
+            assert_true(c->tcp_offset > g->acked && c->tcp_offset <= g->len);
+            g->acked = c->tcp_offset;
         }
-        if (c.kind == FLOW_GAP) {
+        if (c->kind == FLOW_GAP) {
             g->gaps++;
             g->gap_at = g->len;
-            g->gap_len = c.gap_bytes;
-            g->len += c.gap_bytes;
+            g->gap_len = c->gap_bytes;
+            g->len += c->gap_bytes;
         }
-        if (c.kind == FLOW_DATA) {
-            assert_true(g->len + c.piece.data.len <= STREAM_MAX);
-            memcpy(g->bytes + g->len, c.piece.data.ptr, c.piece.data.len);
-            g->len += c.piece.data.len;
-            assert_int_equal(c.piece.tcp_end, g->len);
-            assert_false(c.piece.ambiguous);
+        if (c->kind == FLOW_DATA) {
+            assert_true(g->len + c->piece.data.len <= STREAM_MAX);
+            memcpy(g->bytes + g->len, c->piece.data.ptr, c->piece.data.len);
+            g->len += c->piece.data.len;
+            assert_int_equal(c->piece.tcp_end, g->len);
+            assert_false(c->piece.ambiguous);
         }
     }
 }

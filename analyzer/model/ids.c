@@ -85,7 +85,7 @@ static bool slot_is(const struct session *s, uint64_t slot, uint64_t hash)
 /* The slot with an event of that id, or the free one where it would go. */
 static uint64_t *slot_find(const struct session *s, uint64_t hash)
 {
-    const struct id_index *ix = s->ids;
+    const struct id_index *ix = &s->ids;
     struct probe p = probe_begin(ix, (uint32_t)hash);
 
     while (ix->slot[p.at] != 0 && !slot_is(s, ix->slot[p.at], hash))
@@ -95,7 +95,7 @@ static uint64_t *slot_find(const struct session *s, uint64_t hash)
 
 static void enlarge(struct session *s)
 {
-    struct id_index *ix = s->ids;
+    struct id_index *ix = &s->ids;
     struct id_index old = *ix;
 
     ix->cap = old.cap ? old.cap * 2 : 16;
@@ -115,7 +115,7 @@ static void enlarge(struct session *s)
 
 void ids_prefetch(const struct session *s, uint64_t hash)
 {
-    const struct id_index *ix = s->ids;
+    const struct id_index *ix = &s->ids;
 
     if (ix->cap > 0)
         __builtin_prefetch(&ix->slot[probe_begin(ix, (uint32_t)hash).at]);
@@ -123,14 +123,14 @@ void ids_prefetch(const struct session *s, uint64_t hash)
 
 uint32_t ids_get(const struct session *s, uint64_t hash)
 {
-    uint64_t slot = s->ids->cap ? *slot_find(s, hash) : 0;
+    uint64_t slot = s->ids.cap ? *slot_find(s, hash) : 0;
 
     return slot ? (uint32_t)slot - 1 : NONE;
 }
 
 uint32_t ids_put(struct session *s, uint64_t hash, uint32_t index)
 {
-    struct id_index *ix = s->ids;
+    struct id_index *ix = &s->ids;
 
     if (ix->count + ix->count / 3 >= ix->cap)
         enlarge(s);
@@ -145,8 +145,8 @@ uint32_t ids_put(struct session *s, uint64_t hash, uint32_t index)
 
 void ids_take_over(struct session *s, const struct session *from, uint32_t base)
 {
-    for (size_t k = 0; k < from->ids->cap; k++) {
-        uint64_t slot = from->ids->slot[k];
+    for (size_t k = 0; k < from->ids.cap; k++) {
+        uint64_t slot = from->ids.slot[k];
         uint32_t at = (uint32_t)slot - 1;
         struct brief b;
         if (slot == 0 || event_at(s, base + at) || !event_brief(from, at, &b))

@@ -128,7 +128,7 @@ struct leg *leg_new(struct session *s, struct exch *x)
     l->last_byte = x->response;
     l->first_event = l->last_event = l->last_id = l->last_id_acked = NONE;
     l->tail_event_whole = NONE;
-    l->unacked = l->renamed_last = NONE;
+    l->unacked = l->renamed_last = l->token_requests = NONE;
     l->retry = -1;
     l->end = END_OPEN;
     l->resumed = has_cursor(x);

@@ -239,9 +239,23 @@ static struct request *request_answered(const struct session *s, const struct ex
     return request_open_by_id(s, id, false);
 }
 
-static void progress_from_server(struct session *s, const struct leg *leg, struct message *msg)
+/* One stream's progress is mostly that of one request. */
+static struct request *request_in_progress(const struct session *s, struct leg *leg,
+                                           const struct rpc_id *token)
 {
-    struct request *r = request_by_token(s, &msg->token, false);
+    if (!leg)
+        return request_by_token(s, token, false);
+    if (leg->token_requests != s->request_count || leg->token_hash != token->hash) {
+        leg->token_request = request_by_token(s, token, false);
+        leg->token_hash = token->hash;
+        leg->token_requests = s->request_count;
+    }
+    return leg->token_request;
+}
+
+static void progress_from_server(struct session *s, struct leg *leg, struct message *msg)
+{
+    struct request *r = request_in_progress(s, leg, &msg->token);
 
     if (!r)
         return;

@@ -233,6 +233,11 @@ struct leg {
     unsigned oddities;     /* of all its events */
     struct place oddity_at[11];
     uint32_t unacked; /* private: first event not yet acknowledged */
+    /* Private: the request with the progress token that was last looked up, while the session has
+     * no more requests than it had then. */
+    uint64_t token_hash;
+    struct request *token_request;
+    uint32_t token_requests;
 };
 
 enum stream_kind { STREAM_POST, STREAM_STANDALONE, STREAM_UNKNOWN };
@@ -443,7 +448,14 @@ struct peer {
 
 #define CHUNK 64
 struct event_chunk;
-struct id_index;
+
+/* Private. A slot holds the low half of an id's hash and, below it, the event's index + 1; the
+ * event's brief holds the high half. */
+struct id_index {
+    uint64_t *slot;
+    size_t cap; /* 0 or a power of two */
+    size_t count;
+};
 
 struct session {
     uint32_t index; /* order of first appearance */
@@ -536,7 +548,7 @@ struct session {
     uint32_t peer_count;
     size_t peer_cap;
 
-    struct id_index *ids;                     /* private */
+    struct id_index ids;                      /* private */
     void *requests_by_id, *requests_by_token; /* private look-up tables */
     uint32_t first_chunk;                     /* private: chunks below it are forgotten */
 };

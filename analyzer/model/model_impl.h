@@ -71,13 +71,7 @@ static inline struct event_chunk *chunk_of(const struct session *s, uint32_t ind
     return index < s->event_count ? s->chunk[index >> CHUNK_BITS] : NULL;
 }
 
-/* ids.c: ids of a session. A slot holds the low half of an id's hash and, below it, the event's
- * index + 1; the event's brief holds the high half. */
-struct id_index {
-    uint64_t *slot;
-    size_t cap; /* 0 or a power of two */
-    size_t count;
-};
+/* ids.c */
 void ids_release(struct id_index *ix);
 /* Ids that count differ in few bits of it, which ids.c knows how to use. */
 uint64_t id_hash(struct slice id);

@@ -78,7 +78,6 @@ struct session *session_new(struct model *m, struct slice authority, struct slic
     s->gone_exch = NONE;
     s->policy_example = NONE;
     s->log_expected = m->log && m->log->count > 0;
-    s->ids = arena_alloc(m->arena, sizeof(struct id_index));
     s->requests_by_id = arena_alloc(m->arena, sizeof(struct table));
     s->requests_by_token = arena_alloc(m->arena, sizeof(struct table));
     GROW(m->session, m->session_count, m->session_cap);
@@ -120,7 +119,7 @@ void session_free(struct session *s)
     free(s->unmatched);
     free(s->unmatched_time);
     free(s->peer);
-    ids_release(s->ids);
+    ids_release(&s->ids);
     table_release(s->requests_by_id);
     table_release(s->requests_by_token);
 }
@@ -373,6 +372,7 @@ static uint32_t moved(uint32_t index, uint32_t base)
 static void absorb_leg(struct session *s, struct leg *l, uint32_t base)
 {
     l->index = s->leg_count;
+    l->token_requests = NONE;
     l->first_event = moved(l->first_event, base);
     l->last_event = moved(l->last_event, base);
     l->last_id = moved(l->last_id, base);
