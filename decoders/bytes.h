@@ -138,6 +138,34 @@ static inline const uint8_t *bytes_not_plain(const uint8_t *p, const uint8_t *en
     return p;
 }
 
+/* Copies as far as bytes_not_plain() goes, up to `room` bytes, and returns how many. What is left
+ * of the room may be overwritten. */
+static inline size_t bytes_copy_plain(uint8_t *to, size_t room, const uint8_t *p,
+                                      const uint8_t *end)
+{
+    const uint8_t *begin = p;
+
+    if ((size_t)(end - p) > room)
+        end = p + room;
+#ifdef BYTES_SSE2
+    const __m128i quote = _mm_set1_epi8('"');
+    const __m128i slash = _mm_set1_epi8('\\');
+    const __m128i space = _mm_set1_epi8(' ');
+
+    for (; end - p >= 16; p += 16, to += 16) {
+        __m128i w = bytes_load16(p);
+        _mm_storeu_si128((__m128i *)(void *)to, w);
+        __m128i hit = bytes_either(w, quote, slash);
+        int mask = _mm_movemask_epi8(_mm_or_si128(hit, _mm_cmplt_epi8(w, space)));
+        if (mask)
+            return (size_t)(p - begin) + (size_t)__builtin_ctz((unsigned)mask);
+    }
+#endif
+    while (p < end && *p >= ' ' && *p < 0x80 && *p != '"' && *p != '\\')
+        *to++ = *p++;
+    return (size_t)(p - begin);
+}
+
 static inline bool bytes_tail(const uint8_t *p, size_t n)
 {
     for (size_t i = 1; i <= n; i++) {

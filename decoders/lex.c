@@ -172,13 +172,15 @@ static bool take_unicode(struct unescaped *out)
     return true;
 }
 
+/* What a character stands for behind a backslash; 0: nothing, or more than one byte. */
+static const uint8_t simple[256] = {
+    ['"'] = '"',  ['\\'] = '\\', ['/'] = '/',  ['b'] = '\b',
+    ['f'] = '\f', ['n'] = '\n',  ['r'] = '\r', ['t'] = '\t',
+};
+
 /* An escape, at its backslash. */
 static bool take_escape(struct unescaped *out)
 {
-    static const uint8_t simple[256] = {
-        ['"'] = '"',  ['\\'] = '\\', ['/'] = '/',  ['b'] = '\b',
-        ['f'] = '\f', ['n'] = '\n',  ['r'] = '\r', ['t'] = '\t',
-    };
     uint8_t c;
 
     out->l->p++;
@@ -236,8 +238,34 @@ static bool string_escaped(struct reader *l, const uint8_t *begin, struct lex_va
     return true;
 }
 
+/* ASCII with simple escapes, shorter than LEX_TEXT: what most strings with escapes are. False, and
+ * nothing done, of any other, right or wrong. */
+static bool string_simple(struct reader *l, const uint8_t *begin, struct lex_value *ret)
+{
+    const uint8_t *p = begin;
+    size_t used = 0;
+
+    for (;;) {
+        size_t n = bytes_copy_plain(l->text + used, LEX_TEXT - 1 - used, p, l->end);
+        p += n;
+        used += n;
+        if (p < l->end && *p == '"')
+            break;
+        if (l->end - p < 2 || *p != '\\' || !simple[p[1]] || used == LEX_TEXT - 1)
+            return false;
+        l->text[used++] = simple[p[1]];
+        p += 2;
+    }
+    l->p = p;
+    ret->plain = (struct slice){ l->text, used };
+    ret->hashed = false;
+    return true;
+}
+
 static bool string_rest(struct reader *l, const uint8_t *begin, struct lex_value *ret)
 {
+    if (peek(l) == '\\' && string_simple(l, begin, ret))
+        return is_next(l, '"');
     if (!skip_plain(l))
         return false;
     ret->plain = (struct slice){ begin, (size_t)(l->p - begin) };

@@ -394,6 +394,35 @@ static void test_digest_long_strings(void **state)
     }
 }
 
+/* A simple escape anywhere, one or two of them, is what it stands for, written in full. */
+static void test_digest_simple_escapes(void **state)
+{
+    static const size_t sizes[] = { 0, 1, 14, 15, 16, 17, 31, 32, 40, 4094, 4095, 4096, 4100 };
+    static const char *const escapes[][2] = {
+        { "\\n", "\\u000a" }, { "\\\"", "\\u0022" },          { "\\\\", "\\u005C" }, { "\\/", "/" },
+        { "\\b", "\\u0008" }, { "\\t\\r", "\\u0009\\u000D" }, { "\\f", "\\u000C" },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+        size_t n = sizes[i];
+        char *plain = mem_alloc(n + 1);
+        char *bent = mem_alloc(n + 100);
+        char *full = mem_alloc(n + 100);
+        memset(plain, 'x', n);
+        for (size_t at = 0; at <= n; at += n > 100 && at > 40 && at + 40 < n ? 97 : 1) {
+            const char *const *e = escapes[at % ARRAY_LEN(escapes)];
+            snprintf(bent, n + 100, "\"%.*s%s%s%s\"", (int)at, plain, e[0], plain + at, e[0]);
+            snprintf(full, n + 100, "\"%.*s%s%s%s\"", (int)at, plain, e[1], plain + at, e[1]);
+            assert_true(digest(*state, bent) == digest(*state, full));
+            snprintf(full, n + 100, "\"%.*s%s%s!%s\"", (int)at, plain, e[1], plain + at, e[1]);
+            assert_true(digest(*state, bent) != digest(*state, full));
+        }
+        free(full);
+        free(bent);
+        free(plain);
+    }
+}
+
 static void test_body_digest(void **state)
 {
     static const struct {
@@ -781,14 +810,23 @@ static void test_rewritten(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_envelopes),     cmocka_unit_test(test_members),
-        cmocka_unit_test(test_batch),         cmocka_unit_test(test_batch_limit),
-        cmocka_unit_test(test_digests_equal), cmocka_unit_test(test_digests_differ),
-        cmocka_unit_test(test_digests_fixed), cmocka_unit_test(test_digest_long_strings),
-        cmocka_unit_test(test_body_digest),   cmocka_unit_test(test_invalid),
-        cmocka_unit_test(test_status),        cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_depth),         cmocka_unit_test(test_ids),
-        cmocka_unit_test(test_id_sources),    cmocka_unit_test(test_against_jansson),
+        cmocka_unit_test(test_envelopes),
+        cmocka_unit_test(test_members),
+        cmocka_unit_test(test_batch),
+        cmocka_unit_test(test_batch_limit),
+        cmocka_unit_test(test_digests_equal),
+        cmocka_unit_test(test_digests_differ),
+        cmocka_unit_test(test_digests_fixed),
+        cmocka_unit_test(test_digest_long_strings),
+        cmocka_unit_test(test_digest_simple_escapes),
+        cmocka_unit_test(test_body_digest),
+        cmocka_unit_test(test_invalid),
+        cmocka_unit_test(test_status),
+        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_depth),
+        cmocka_unit_test(test_ids),
+        cmocka_unit_test(test_id_sources),
+        cmocka_unit_test(test_against_jansson),
         cmocka_unit_test(test_rewritten),
     };
 

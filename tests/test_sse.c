@@ -334,25 +334,42 @@ static void test_utf8(void **state)
         assert_int_equal(utf8_valid(cases[i].s), cases[i].valid);
 }
 
+/* c at `at` of `len` bytes, the rest plain. */
+static void search(uint8_t *text, size_t len, size_t at, uint8_t c)
+{
+    uint8_t copy[200];
+    const uint8_t *end = text + len;
+    const uint8_t *hit = text + at;
+    const uint8_t *from = text + at % 3;
+    bool eol = c == '\n' || c == '\r';
+    bool bent = c < ' ' || c > 127 || c == '"' || c == '\\';
+
+    memset(text, 'a', len);
+    text[at] = c;
+    assert_ptr_equal(bytes_line_end(from, end), eol ? hit : end);
+    assert_ptr_equal(bytes_non_ascii(from, end), c > 127 ? hit : end);
+    assert_ptr_equal(bytes_not_plain(from, end), bent ? hit : end);
+    for (size_t room = 0; room < sizeof(copy); room += 1 + room / 7) {
+        size_t want = (size_t)((bent ? hit : end) - from);
+        want = want < room ? want : room;
+        uint8_t *to = mem_alloc(room); /* a write past its end is seen */
+        assert_int_equal(bytes_copy_plain(to, room, from, end), want);
+        assert_memory_equal(to, from, want);
+        free(to);
+    }
+}
+
 /* The fast searches against the obvious ones, at every alignment and length. */
 static void test_searches(void **state)
 {
-    uint8_t text[64];
+    uint8_t text[150];
 
     (void)state;
     for (unsigned c = 0; c < 256; c++) {
-        for (size_t at = 0; at < 40; at++) {
-            memset(text, 'a', sizeof(text));
-            text[at] = (uint8_t)c;
-            const uint8_t *end = text + 41;
-            const uint8_t *hit = text + at;
-            bool eol = c == '\n' || c == '\r';
-            bool bent = c < ' ' || c > 127 || c == '"' || c == '\\';
-            const uint8_t *from = text + at % 3;
-            assert_ptr_equal(bytes_line_end(from, end), eol ? hit : end);
-            assert_ptr_equal(bytes_non_ascii(from, end), c > 127 ? hit : end);
-            assert_ptr_equal(bytes_not_plain(from, end), bent ? hit : end);
-        }
+        for (size_t at = 0; at < 40; at++)
+            search(text, 41, at, (uint8_t)c);
+        for (size_t at = 0; at < sizeof(text); at += 7)
+            search(text, sizeof(text), at, (uint8_t)c);
     }
 }
 
