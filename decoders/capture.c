@@ -26,11 +26,6 @@ struct capture {
     char message[PCAP_ERRBUF_SIZE + 300];
 };
 
-static ssize_t stream_read(void *cookie, char *buf, size_t n)
-{
-    return (ssize_t)input_read(cookie, buf, n);
-}
-
 /* The values of LINKTYPE_ and DLT_ are the same for all that packet.c knows, but for raw IP. */
 static int linktype_of_dlt(int dlt)
 {
@@ -45,7 +40,7 @@ static int dlt_of_linktype(int linktype)
 static bool pcap_begin(struct capture *cap, struct input_error *reterr)
 {
     char err[PCAP_ERRBUF_SIZE] = "";
-    FILE *stream = fopencookie(cap->in, "r", (cookie_io_functions_t){ .read = stream_read });
+    FILE *stream = input_stream(cap->in);
 
     if (!stream) {
         snprintf(reterr->text, sizeof(reterr->text), "cannot be read: no memory");

@@ -158,6 +158,8 @@ static void flow_end(struct flows *f, struct flow *fl, struct place at, bool idl
 
 static void flows_expire(struct flows *f)
 {
+    if (!table_has_closed(f->table))
+        return;
     for (int i = FLOW_CLOSING; i < FLOW_STATES; i++) {
         struct flow *fl = table_oldest(f->table, (enum flow_state)i);
         if (!fl || f->last.time - fl->last.time <= linger[i])

@@ -180,6 +180,8 @@ struct flow *table_add(struct flow_table *t, const struct segment *seg);
 void table_remove(struct flow_table *t, struct flow *fl);
 /* It had a segment just now, or its state changed. */
 void table_touch(struct flow_table *t, struct flow *fl, enum flow_state state);
+/* Some are not live any more. */
+bool table_has_closed(const struct flow_table *t);
 /* The one of a state that is idle for the longest time; NULL: none. */
 struct flow *table_oldest(const struct flow_table *t, enum flow_state state);
 /* The one to give up before one more flow of the same endpoints is added; NULL: there is room. */

@@ -210,6 +210,11 @@ void table_touch(struct flow_table *t, struct flow *fl, enum flow_state state)
     list_append(&t->list[state], fl);
 }
 
+bool table_has_closed(const struct flow_table *t)
+{
+    return t->list[FLOW_CLOSING].oldest || t->list[FLOW_OVER].oldest;
+}
+
 struct flow *table_oldest(const struct flow_table *t, enum flow_state state)
 {
     return t->list[state].oldest;

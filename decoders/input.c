@@ -267,6 +267,27 @@ void input_finish(struct input *in)
         in->run.len = 0;
 }
 
+static ssize_t stream_read(void *cookie, char *buf, size_t n)
+{
+    return (ssize_t)input_read(cookie, buf, n);
+}
+
+FILE *input_stream(struct input *in)
+{
+    FILE *stream = NULL;
+
+    if (!in->begun)
+        begin(in);
+    size_t ahead = in->run.len + in->front_len - in->front_at; /* peeked, not read */
+    if (!in->unpack)
+        stream = stored_stream(in->stored, ahead);
+    if (!stream)
+        return fopencookie(in, "r", (cookie_io_functions_t){ .read = stream_read });
+    in->run.len = 0;
+    in->front_at = in->front_len;
+    return stream;
+}
+
 void input_no_digest(struct input *in)
 {
     stored_no_digest(in->stored);

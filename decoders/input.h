@@ -13,6 +13,8 @@
 
 #include "base.h"
 
+#include <stdio.h>
+
 enum input_kind {
     INPUT_UNKNOWN,
     INPUT_EMPTY, /* 0 bytes */
@@ -44,6 +46,9 @@ bool input_compressed(const struct input *in); /* known after the first peek or 
 enum input_kind input_recognise(struct input *in);
 /* Size and SHA-256 of the file as stored; complete after input_finish. */
 void input_finish(struct input *in);
+/* The rest as a stream of stdio, for libraries that read from one; in outlives it. NULL: no memory.
+ * From then on only input_finish(), and what asks for facts, may be called. */
+FILE *input_stream(struct input *in);
 /* Before anything but a peek: the SHA-256 is not wanted, and stays empty. */
 void input_no_digest(struct input *in);
 uint64_t input_bytes(const struct input *in);

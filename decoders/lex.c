@@ -348,12 +348,31 @@ static bool take_any(struct reader *r, struct lex_value *ret)
     }
 }
 
+/* The place behind a plain number at p, such as 0 or 17, that is an integer; NULL: it is none. */
+static const uint8_t *plain_integer(const struct lex *l, const uint8_t *p)
+{
+    const uint8_t *q = p;
+
+    while (q < l->end && byte_is_digit(*q))
+        q++;
+    bool sound = q > p && (*p != '0' || q == p + 1);
+    uint8_t after = lex_byte(l, q);
+    return sound && after != '.' && (after | 0x20) != 'e' ? q : NULL;
+}
+
 const uint8_t *lex_word(struct lex *l, const uint8_t *p, struct lex_value *ret)
 {
     struct reader r = { p, l->end, l->text };
 
     ret->plain = (struct slice){ 0 };
     ret->hashed = true;
+    const uint8_t *stop = plain_integer(l, p);
+    if (stop) {
+        ret->type = LEX_INT;
+        ret->raw = (struct slice){ p, (size_t)(stop - p) };
+        ret->hash = lex_typed(LEX_INT, text_hash(ret->raw));
+        return stop;
+    }
     if (take_any(&r, ret))
         return r.p;
     l->wrong = r.p;

@@ -15,8 +15,10 @@
 struct stored {
     int fd;
     bool regular;
-    bool lent;  /* the block at tail is with the caller */
-    bool ended; /* the caller has seen the end */
+    bool lent;     /* the block at tail is with the caller */
+    bool ended;    /* the caller has seen the end */
+    bool streamed; /* see stored_stream(): the offset tells what was read */
+    off_t begin;   /* ... from this one on */
     uint64_t bytes;
     EVP_MD_CTX *md;
     uint8_t sha256[32];
@@ -220,6 +222,19 @@ bool stored_has_digest(const struct stored *s)
     return s->md != NULL;
 }
 
+FILE *stored_stream(struct stored *s, size_t back)
+{
+    int fd = s->regular && !s->md ? dup(s->fd) : -1;
+    off_t at = fd >= 0 ? lseek(fd, -(off_t)back, SEEK_CUR) : -1;
+    FILE *stream = at >= 0 ? fdopen(fd, "r") : NULL;
+
+    if (!stream && fd >= 0)
+        close(fd);
+    s->streamed = stream != NULL; /* the two share their offset */
+    s->begin = at + (off_t)back - (off_t)s->bytes;
+    return stream;
+}
+
 const char *stored_error(const struct stored *s)
 {
     return s->error[0] ? s->error : NULL;
@@ -227,7 +242,9 @@ const char *stored_error(const struct stored *s)
 
 uint64_t stored_bytes(const struct stored *s)
 {
-    return s->bytes;
+    off_t offset = s->streamed ? lseek(s->fd, 0, SEEK_CUR) - s->begin : -1;
+
+    return offset >= 0 ? (uint64_t)offset : s->bytes;
 }
 
 void stored_sha256_hex(const struct stored *s, char ret[static 65])

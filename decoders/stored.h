@@ -16,6 +16,8 @@
 
 #include "base.h"
 
+#include <stdio.h>
+
 struct stored;
 /* Takes fd and closes it, unless it is standard input. */
 struct stored *stored_new(int fd, bool regular);
@@ -29,6 +31,9 @@ void stored_no_digest(struct stored *s);
 /* Without digest, between two runs: the next bytes straight into buf; 0 at the end. */
 size_t stored_read(struct stored *s, void *buf, size_t n);
 bool stored_has_digest(const struct stored *s);
+/* A regular file without digest: a stream by which it is read from now on, again from `back` bytes
+ * before on. NULL: it is another file, or there is no memory. */
+FILE *stored_stream(struct stored *s, size_t back);
 /* Empty before the end was reached, or without digest. */
 void stored_sha256_hex(const struct stored *s, char ret[static 65]);
 

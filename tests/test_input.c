@@ -280,6 +280,46 @@ static void test_no_digest(void **state)
     input_free(in);
 }
 
+/* A stream of stdio has it all, peeked or not, and counts as much as was read, whatever the file.
+ */
+static void read_stream(struct input *in, struct slice want, bool digest)
+{
+    uint8_t *got = mem_grow(NULL, want.len + 1);
+
+    assert_true(input_peek(in, 100).len == 100);
+    if (!digest)
+        input_no_digest(in);
+    FILE *stream = input_stream(in);
+    assert_non_null(stream);
+    assert_int_equal(fread(got, 1, want.len + 1, stream), want.len);
+    assert_memory_equal(got, want.ptr, want.len);
+    assert_true(feof(stream) != 0);
+    fclose(stream);
+    input_finish(in);
+    assert_null(input_damage(in));
+    free(got);
+}
+
+static void test_stream(void **state)
+{
+    AUTO(made_freep) struct made text = text_of(200000);
+    struct slice s = made_slice(&text);
+
+    (void)state;
+    for (int digest = 0; digest < 2; digest++) {
+        struct input *in = input_of(s);
+        read_stream(in, s, digest);
+        assert_int_equal(input_bytes(in), s.len);
+        input_free(in);
+        AUTO(made_freep) struct made packed = { 0 };
+        put_gzip(&packed, s);
+        in = input_of(made_slice(&packed));
+        read_stream(in, s, digest);
+        assert_int_equal(input_bytes(in), made_slice(&packed).len);
+        input_free(in);
+    }
+}
+
 static void test_peek(void **state)
 {
     AUTO(made_freep) struct made text = text_of(200000);
@@ -379,12 +419,12 @@ static void test_stdin(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plain),      cmocka_unit_test(test_packed),
-        cmocka_unit_test(test_cut),        cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_large),      cmocka_unit_test(test_digest),
-        cmocka_unit_test(test_no_digest),  cmocka_unit_test(test_peek),
-        cmocka_unit_test(test_kinds),      cmocka_unit_test(test_stdin),
-        cmocka_unit_test(test_not_opened),
+        cmocka_unit_test(test_plain),     cmocka_unit_test(test_packed),
+        cmocka_unit_test(test_cut),       cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_large),     cmocka_unit_test(test_digest),
+        cmocka_unit_test(test_no_digest), cmocka_unit_test(test_stream),
+        cmocka_unit_test(test_peek),      cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_stdin),     cmocka_unit_test(test_not_opened),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -399,6 +399,8 @@ static void leg_chain(struct session *s, struct leg *l, struct event *e)
 static void leg_oddities(struct leg *l, const struct event *e)
 {
     l->oddities |= e->oddities;
+    if (e->oddities == 0)
+        return;
     for (unsigned i = 0; i < ARRAY_LEN(l->oddity_at); i++) {
         if ((e->oddities >> i & 1) && !l->oddity_at[i].time)
             l->oddity_at[i] = e->at;
