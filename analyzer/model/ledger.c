@@ -211,7 +211,7 @@ static bool is_dull(const struct session *s, const struct event *e)
         e->ambiguous || e->not_json || e->status > RPC_EMPTY)
         return false;
     if (e->index == l->first_event || e->index == l->last_event || e->index == l->last_id ||
-        e->index == l->last_id_acked || e->index == l->unacked || !event_delivered(s, e))
+        e->index == l->last_id_acked || e->index == l->unacked)
         return false;
     return e->dull_messages;
 }
@@ -307,10 +307,11 @@ static void reduce_oldest(struct impl *im)
     aged_prefetch(im);
     im->aged_first++;
     im->aged_count--;
-    bool waits = !event_delivered(a.session, e) && leg_is_live(a.session, e);
+    bool delivered = event_delivered(a.session, e);
+    bool waits = !delivered && leg_is_live(a.session, e);
     if (waits || e->index + RECENT >= a.session->event_count)
         aged_add(im, a.session, e); /* its acknowledgement may still come */
-    else if (is_dull(a.session, e)) {
+    else if (delivered && is_dull(a.session, e)) {
         event_reduce(a.session, e);
         mem_prefetch(e, EVENT_CELL); /* the next event takes its cell */
     }

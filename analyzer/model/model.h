@@ -122,15 +122,22 @@ struct request {
 struct exch {
     uint64_t serial;
     uint32_t index; /* in its session */
+    uint32_t leg;   /* NONE: no event stream */
     struct session *session;
     bool has_request;
+    unsigned rflags;      /* RECF_ of the response */
+    uint32_t twins;       /* how many copies this one has, see twin */
+    struct exch *twin_of; /* the same exchange seen again (other tap, other hop): not counted;
+                             what only it shows is added to the first one's leg */
+    struct place last;    /* last byte of the response */
+    struct place acked;   /* of the whole JSON body */
+    uint64_t acked_to;    /* private */
     struct endpoint client, server;
     uint32_t tcp_stream;
     uint64_t conn;
     enum http_method method;
-    enum era era;    /* that governs it */
-    unsigned flags;  /* RECF_ of the request */
-    unsigned rflags; /* RECF_ of the response */
+    enum era era;   /* that governs it */
+    unsigned flags; /* RECF_ of the request */
     struct slice method_text, target, authority, user_agent;
     struct slice session_id; /* request header; ptr NULL: absent */
     struct slice cursor;     /* Last-Event-ID; ptr NULL: absent */
@@ -141,8 +148,6 @@ struct exch {
     struct place sent;     /* last byte of the request */
     struct place response; /* head of the response (time 0: none) */
     struct place end;      /* the end */
-    struct place last;     /* last byte of the response */
-    struct place acked;    /* of the whole JSON body */
     int status;            /* 0: no response */
     struct slice content_type;
     struct slice coding;
@@ -157,7 +162,6 @@ struct exch {
     bool truncated_capture;
     uint32_t h2_code;
     uint64_t body_bytes;
-    uint32_t leg;        /* NONE: no event stream */
     struct message *msg; /* the client's messages in the request body */
     uint32_t msg_count;
     bool batch;
@@ -176,15 +180,11 @@ struct exch {
     bool head_gap;           /* a gap hit a head */
     bool undecodable;        /* coding unknown or broken, TLS lost, body not recorded */
     bool initialize;         /* carries an initialize request */
-    struct exch *twin_of;    /* the same exchange seen again (other tap, other hop): not counted;
-                                what only it shows is added to the first one's leg */
     struct exch *twin;       /* the last such copy of this one; NULL: none */
     uint32_t twin_at;        /* private: last event of the first one's leg that it has shown too */
     uint32_t twin_unacked;   /* private: first event that only it has shown, not yet acknowledged */
-    uint32_t twins;          /* how many such copies this one has */
     struct place twin_place; /* of the first copy */
     uint64_t body_end;       /* private: tcp_end of the body */
-    uint64_t acked_to;       /* private */
     uint64_t fingerprint;    /* private */
     void *pending;           /* private: clientInfo until the session is known */
 };
@@ -192,6 +192,7 @@ struct exch {
 struct table;
 
 #define LEG_PERIODS 32
+/* What every event needs stands first, here and in the others: it is few lines of the cache. */
 struct leg {
     uint32_t index;
     uint32_t stream;
@@ -205,18 +206,26 @@ struct leg {
     uint32_t last_id_acked; /* ... whose last byte was acknowledged before the client closed */
     bool id_reset;          /* an empty id was committed last */
     int64_t retry;          /* last valid retry on this leg, -1 */
+    uint32_t unacked;       /* private: first event not yet acknowledged */
+    enum end_kind end;      /* END_OPEN until it ends */
+    bool ended;
+    unsigned oddities; /* of all its events */
+    struct place last_byte;
+    struct table *seen; /* private: digests of what the stream carried before (resumed legs) */
+    /* Private: the request with the progress token that was last looked up, while the session has
+     * no more requests than it had then. */
+    uint64_t token_hash;
+    struct request *token_request;
+    uint32_t token_requests;
     uint32_t comments;
     struct place first_comment, last_comment;
     /* keep-alives: comments, and events that carry no message, by their distance */
     int64_t period[LEG_PERIODS];
     uint32_t period_count;
     struct place last_keepalive;
-    struct place last_byte;
     struct silence *silence;
     uint32_t silence_count;
     size_t silence_cap;
-    enum end_kind end; /* END_OPEN until it ends */
-    bool ended;
     struct place end_at;
     uint32_t gaps;
     struct place gap_at;
@@ -229,15 +238,7 @@ struct leg {
     uint32_t tail_event_whole; /* event that came whole later and begins with the tail, or NONE */
     bool tail_response;        /* the tail holds (the beginning of) a response */
     uint32_t renamed_last; /* of the events it begins with that came before under other ids; NONE */
-    struct table *seen;    /* private: digests of what the stream carried before (resumed legs) */
-    unsigned oddities;     /* of all its events */
     struct place oddity_at[11];
-    uint32_t unacked; /* private: first event not yet acknowledged */
-    /* Private: the request with the progress token that was last looked up, while the session has
-     * no more requests than it had then. */
-    uint64_t token_hash;
-    struct request *token_request;
-    uint32_t token_requests;
 };
 
 enum stream_kind { STREAM_POST, STREAM_STANDALONE, STREAM_UNKNOWN };
@@ -458,31 +459,12 @@ struct id_index {
 };
 
 struct session {
-    uint32_t index; /* order of first appearance */
-    char name[16];  /* "s1" */
+    uint32_t index;    /* order of first appearance */
+    bool orphan;       /* of legs whose request is not in the evidence */
+    bool ids_reused;   /* one id on two different events */
+    bool log_expected; /* a log is given: its events are kept whole, which costs no more than it */
     struct model *model;
-    struct slice id;    /* Mcp-Session-Id, or the legacy endpoint; ptr NULL: none */
-    struct slice key;   /* private: what it is looked up by, with the authority */
-    struct slice alias; /* private: ... as the other kind of evidence tells it; ptr NULL: none */
-    struct slice authority;
-    bool orphan; /* of legs whose request is not in the evidence */
-    bool legacy; /* HTTP+SSE (2024-11-05) */
-    struct endpoint server;
-    struct endpoint client;
-    uint64_t client_identity; /* address without port, clientInfo, credentials */
-    enum era era;             /* negotiated */
-    struct slice revision;    /* text of the negotiated protocolVersion */
-    struct slice client_name, client_version, server_name, server_version;
-    struct place first, last;
-    bool starts_late;     /* its initialize is not in the evidence */
-    struct place deleted; /* DELETE accepted */
-    struct place gone;    /* first 404 (or worded refusal) after it had worked */
-    uint32_t gone_exch;
-    struct session *replaced_by; /* initialize again by the same client */
-    struct session *replaces;
-    uint32_t initialize;  /* exch; NONE */
-    uint32_t initialized; /* exch that carried notifications/initialized; NONE */
-
+    struct id_index ids; /* private */
     struct exch **exch;
     uint32_t exch_count;
     size_t exch_cap;
@@ -500,6 +482,28 @@ struct session {
     uint32_t counted_events;  /* with id or data, duplicates aside (FORMATS 3) */
     uint32_t client_requests; /* JSON-RPC requests of the client */
     bool forgotten;           /* the oldest ids are no longer remembered */
+
+    char name[16];      /* "s1" */
+    struct slice id;    /* Mcp-Session-Id, or the legacy endpoint; ptr NULL: none */
+    struct slice key;   /* private: what it is looked up by, with the authority */
+    struct slice alias; /* private: ... as the other kind of evidence tells it; ptr NULL: none */
+    struct slice authority;
+    bool legacy; /* HTTP+SSE (2024-11-05) */
+    struct endpoint server;
+    struct endpoint client;
+    uint64_t client_identity; /* address without port, clientInfo, credentials */
+    enum era era;             /* negotiated */
+    struct slice revision;    /* text of the negotiated protocolVersion */
+    struct slice client_name, client_version, server_name, server_version;
+    struct place first, last;
+    bool starts_late;     /* its initialize is not in the evidence */
+    struct place deleted; /* DELETE accepted */
+    struct place gone;    /* first 404 (or worded refusal) after it had worked */
+    uint32_t gone_exch;
+    struct session *replaced_by; /* initialize again by the same client */
+    struct session *replaces;
+    uint32_t initialize;  /* exch; NONE */
+    uint32_t initialized; /* exch that carried notifications/initialized; NONE */
     struct resumption **resumption;
     uint32_t resumption_count;
     size_t resumption_cap;
@@ -509,9 +513,8 @@ struct session {
 
     enum id_scheme scheme;
     bool scheme_proven;
-    bool epoch;      /* ids started again within the session */
-    bool ids_reused; /* one id on two different events */
-    uint32_t gaps;   /* holes of the evidence in it */
+    bool epoch;    /* ids started again within the session */
+    uint32_t gaps; /* holes of the evidence in it */
     struct place gap_at;
     bool truncated; /* the file was cut while it lived */
     /* Up to here the requests and the bytes of all exchanges, and the ids of events, are known. */
@@ -519,7 +522,6 @@ struct session {
 
     /* the log */
     bool has_log;
-    bool log_expected; /* a log is given: its events are kept whole, which costs no more than it */
     struct track *track;
     uint32_t track_count;
     size_t track_cap;
@@ -548,7 +550,6 @@ struct session {
     uint32_t peer_count;
     size_t peer_cap;
 
-    struct id_index ids;                      /* private */
     void *requests_by_id, *requests_by_token; /* private look-up tables */
     uint32_t first_chunk;                     /* private: chunks below it are forgotten */
 };
