@@ -35,7 +35,7 @@ const char help_text[] =
     "  -q, --quiet            no report in text, only errors and the exit status\n"
     "  -v, --verbose          more: every leg\n"
     "  --fail-on LEVEL        error (default), warning, info or never; \",undecidable\" adds that\n"
-    "  -j, --jobs N           at most N threads (default: one a core)\n"
+    "  -j, --jobs N           N threads for the work (default: one a core)\n"
     "  --accept               corpus: write what was found as the expectation\n"
     "  --version, --help, --help-policy\n"
     "\n"

@@ -222,6 +222,16 @@ static bool is_repeated_har(struct pipeline *p, struct audit_input *about)
     return false;
 }
 
+/* How many threads are worth having: for decoding, for the model, for reading bodies. */
+static unsigned jobs_of(const struct options *opt)
+{
+    cpu_set_t cpus;
+
+    if (opt->jobs > 0)
+        return opt->jobs;
+    return sched_getaffinity(0, sizeof(cpus), &cpus) == 0 ? (unsigned)CPU_COUNT(&cpus) : 1;
+}
+
 /* ---- recognising ---- */
 
 static void not_ours(struct pipeline *p, struct audit_input *about, const struct input *in)
@@ -247,6 +257,7 @@ static void add_source(struct pipeline *p, struct audit_input *about, struct inp
                           .about = about,
                           .in = in,
                           .no_digest = p->audit->opt->format == FORMAT_TEXT,
+                          .no_thread = jobs_of(p->audit->opt) == 1,
                           .key = INT64_MIN };
     if (later && !source_peek(s, &err)) {
         unread(p, about, err.text, "");
@@ -475,16 +486,6 @@ static void finish(struct pipeline *p)
 static void put_record(void *ctx, struct record *rec)
 {
     model_feed(ctx, rec);
-}
-
-/* How many threads are worth having: for decoding, for the model, for reading bodies. */
-static unsigned jobs_of(const struct options *opt)
-{
-    cpu_set_t cpus;
-
-    if (opt->jobs > 0)
-        return opt->jobs;
-    return sched_getaffinity(0, sizeof(cpus), &cpus) == 0 ? (unsigned)CPU_COUNT(&cpus) : 1;
 }
 
 static struct model *new_model(const struct options *opt, const struct dispatch_log *log)

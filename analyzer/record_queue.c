@@ -13,8 +13,8 @@
 
 #define RING        4u
 #define BATCH_BYTES ((size_t)512 * 1024)
-#define BATCH_HERE ((size_t)256 * 1024) /* without a thread: what the nearer caches hold */
-#define AHEAD_BYTES ((size_t)768)       /* of the next item */
+#define BATCH_HERE  ((size_t)256 * 1024) /* without a thread: what the nearer caches hold */
+#define AHEAD_BYTES ((size_t)768)        /* of the next item */
 #define ALIGN       _Alignof(max_align_t)
 
 /* A packed record; behind the part of its kind the union is cut off. */

@@ -110,6 +110,8 @@ bool source_open(struct source *s, struct exchanges *all, struct input_error *re
         return false;
     if (s->no_digest)
         input_no_digest(s->in);
+    if (s->no_thread)
+        input_no_thread(s->in);
     s->key = INT64_MIN;
     s->last = INT64_MIN + STEP_MIN;
     if (s->about->kind == INPUT_HAR)

@@ -22,6 +22,7 @@ struct source {
     struct audit_input *about;
     struct input *in; /* NULL: opened when its time comes */
     bool no_digest;   /* no report will tell its SHA-256 */
+    bool no_thread;   /* nothing is read ahead */
     struct capture *cap;
     struct har *har;
     struct frame frame; /* captures: the next packet */

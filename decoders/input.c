@@ -288,6 +288,11 @@ FILE *input_stream(struct input *in)
     return stream;
 }
 
+void input_no_thread(struct input *in)
+{
+    stored_no_thread(in->stored);
+}
+
 void input_no_digest(struct input *in)
 {
     stored_no_digest(in->stored);

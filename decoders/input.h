@@ -51,6 +51,8 @@ void input_finish(struct input *in);
 FILE *input_stream(struct input *in);
 /* Before anything but a peek: the SHA-256 is not wanted, and stays empty. */
 void input_no_digest(struct input *in);
+/* Likewise: nothing is read ahead by another thread. */
+void input_no_thread(struct input *in);
 uint64_t input_bytes(const struct input *in);
 void input_sha256_hex(const struct input *in, char ret[static 65]);
 

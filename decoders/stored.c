@@ -15,6 +15,7 @@
 struct stored {
     int fd;
     bool regular;
+    bool alone;    /* no thread */
     bool lent;     /* the block at tail is with the caller */
     bool ended;    /* the caller has seen the end */
     bool streamed; /* see stored_stream(): the offset tells what was read */
@@ -71,6 +72,11 @@ void stored_no_digest(struct stored *s)
 {
     EVP_MD_CTX_free(s->md);
     s->md = NULL;
+}
+
+void stored_no_thread(struct stored *s)
+{
+    s->alone = true;
 }
 
 void stored_free(struct stored *s)
@@ -196,9 +202,9 @@ struct slice stored_next(struct stored *s)
 
     if (s->ended)
         return (struct slice){ 0 };
-    if (s->md && s->regular && !s->threaded && s->bytes >= THREAD_AFTER) {
+    if (s->md && s->regular && !s->alone && !s->threaded && s->bytes >= THREAD_AFTER) {
         s->threaded = pthread_create(&s->thread, NULL, read_ahead, s) == 0;
-        s->regular = s->threaded; /* do not try again */
+        s->alone = !s->threaded; /* do not try again */
     }
     run = s->threaded ? next_threaded(s) : next_inline(s);
     s->bytes += run.len;

@@ -28,6 +28,8 @@ const char *stored_error(const struct stored *s);
 uint64_t stored_bytes(const struct stored *s); /* handed out so far */
 /* Nobody will ask for the digest: saves the time for it, and the thread. */
 void stored_no_digest(struct stored *s);
+/* All of the work is for the caller's thread. */
+void stored_no_thread(struct stored *s);
 /* Without digest, between two runs: the next bytes straight into buf; 0 at the end. */
 size_t stored_read(struct stored *s, void *buf, size_t n);
 bool stored_has_digest(const struct stored *s);

@@ -93,7 +93,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct slice rest = { data, size };
     struct watch w = { 0 };
     struct conn conn = { 0 };
-    struct exchanges *all = exchanges_new((struct record_sink){ .put = put_record, .ctx = NULL }, &limits);
+    struct exchanges *all =
+        exchanges_new((struct record_sink){ .put = put_record, .ctx = NULL }, &limits);
     struct keylog *keys = keylog_new();
     struct layer tls = tls_new(all, keys, &conn, (struct tls_above){ make_up, &w });
     struct slice bytes;

@@ -55,7 +55,7 @@ void event_free(struct model *m, struct event *e)
         pool_give(&impl_of(m)->events, e, event_bytes(e->msg_count, e->id.len));
 }
 
-struct event *event_adopt(struct session *s, struct event *e)
+void event_adopt(struct session *s, struct event *e)
 {
     uint32_t at = s->event_count & (CHUNK - 1);
 
@@ -74,7 +74,6 @@ struct event *event_adopt(struct session *s, struct event *e)
     }
     s->event_count++;
     c->used++;
-    return e;
 }
 
 /* ---- whole events by age ---- */
@@ -287,7 +286,7 @@ static void forget_oldest(struct model *m)
  * some have to wait. */
 #define LOOKS 2
 /* So many before its turn an event is called into the caches. */
-#define AHEAD 4
+#define AHEAD ((size_t)4)
 
 static void aged_prefetch(const struct impl *im)
 {

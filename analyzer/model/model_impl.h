@@ -88,7 +88,7 @@ void ids_take_over(struct session *s, const struct session *from, uint32_t base)
 /* The next event of a session, zeroed but for a copy of its id and so many messages. */
 struct event *event_new(struct session *s, size_t messages, struct slice id);
 /* The next event of s is one that another session gives up; NULL: it is reduced. */
-struct event *event_adopt(struct session *s, struct event *e);
+void event_adopt(struct session *s, struct event *e);
 /* After all events of `from` became those from index `base` on in s: what is known of them. */
 void ledger_take_over(struct session *s, const struct session *from, uint32_t base);
 void event_free(struct model *m, struct event *e);

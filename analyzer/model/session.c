@@ -343,7 +343,8 @@ static void absorb_event(struct session *s, struct session *from, uint32_t at, u
     struct event_chunk *c = from->chunk[at >> CHUNK_BITS];
     struct event *e = c && c->full ? c->full[at & (CHUNK - 1)] : NULL;
 
-    if (!event_adopt(s, e))
+    event_adopt(s, e);
+    if (!e)
         return;
     c->full[at & (CHUNK - 1)] = NULL;
     e->leg += s->leg_count;
