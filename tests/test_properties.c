@@ -46,6 +46,7 @@ struct variant {
     bool taps;                /* there is one */
     size_t files;             /* of one tap, over which its frames are spread in turn; 0: one */
     bool reversed;            /* their order on the command line */
+    unsigned jobs;            /* threads; 0: one */
     bool compressed;
     bool proxy; /* both legs of a proxy */
     enum har_use har;
@@ -157,6 +158,8 @@ static bool can_share(const struct scene *sc)
 
 static const struct variant variants[] = {
     { .name = "as it is" },
+    { .name = "by two threads", .jobs = 2 },
+    { .name = "by three threads", .jobs = 3 },
     { .name = "in small segments", .style = { .seed = 1, .most = 40 } },
     { .name = "byte by byte", .one_of = 2, .style = { .seed = 2, .most = 1 } },
     { .name = "in reordered segments", .style = { .seed = 3, .most = 60, .backwards = true } },
@@ -361,7 +364,7 @@ static void name_files(struct run *r, const struct variant *v)
                                .strict = r->sc->options.strict,
                                .idempotent = r->idempotent,
                                .idempotent_count = tools,
-                               .jobs = 1,
+                               .jobs = v->jobs ? v->jobs : 1,
                                .progress = WHEN_NEVER,
                                .quiet = true };
 }
