@@ -125,7 +125,7 @@ char *mem_dup(struct slice s);     /* NUL-terminated copy */
 /* Calls what is there, if anything, into the caches, to be used shortly. */
 static inline void mem_prefetch(const void *p, size_t size)
 {
-    for (size_t at = 0; at < size; at += 64)
+    for (size_t at = 0; p && at < size; at += 64)
         __builtin_prefetch((const uint8_t *)p + at);
 }
 
