@@ -28,19 +28,15 @@ static bool ended_by_server(const struct leg *l)
 /* The stream's last committed id, or NULL. */
 static const struct event *committed_id(const struct session *s, const struct stream *st, int64_t t)
 {
-    const struct event *last = NULL;
-
-    for (uint32_t i = 0; i < st->leg_count; i++) {
+    for (uint32_t i = stream_legs_before(s, st, t); i-- > 0;) {
         const struct leg *l = s->leg[st->leg[i]];
-        if (l->begin.time >= t)
-            break;
         const struct event *e = event_at(s, l->last_id);
         if (l->id_reset)
-            last = NULL;
-        else if (e && event_delivered(s, e))
-            last = e;
+            return NULL;
+        if (e && event_delivered(s, e))
+            return e;
     }
-    return last;
+    return NULL;
 }
 
 static bool resumed_after(const struct session *s, const struct stream *st, int64_t t)
@@ -171,6 +167,9 @@ static uint32_t ordinal_of_id(const struct session *s, struct slice id)
     return id.ptr && event_brief(s, event_by_id(s, id), &b) ? b.ordinal : NONE;
 }
 
+/* Clocks of captures step by less: what is so much later was later. */
+#define CLOCK_STEP (10 * NS_PER_SEC)
+
 /* The newest event of the stream that the client had read beyond its cursor, priming and such aside
  * when `messages`. */
 static const struct event *newest_read(const struct resumption *r, bool messages)
@@ -184,7 +183,8 @@ static const struct event *newest_read(const struct resumption *r, bool messages
     const struct stream *st = s->stream[r->stream];
     uint32_t stored = ordinal_of_id(s, r->stored_cursor);
     const struct event *e;
-    for (uint32_t o = r->cursor_ordinal + 1; (e = stream_next(s, st, &o)); o++) {
+    for (uint32_t o = r->cursor_ordinal + 1;
+         (e = stream_next(s, st, &o)) && e->at.time - t <= CLOCK_STEP; o++) {
         if (!e->has_id || e->id.len == 0 || e->at.time >= t || e->leg == r->leg)
             continue;
         if (messages && (e->priming || !e->dispatched))

@@ -90,30 +90,34 @@ static void requests_get_stream(struct session *s, const struct exch *x, const s
 }
 
 /* What the stream carried so far, by content: a replay under new ids is seen by it. */
-static void remember_seen(const struct session *s, const struct stream *st, struct leg *l)
+static void remember_seen(const struct session *s, struct stream *st, struct leg *l)
 {
-    uint32_t from = st->count > SEEN_MAX ? st->count - SEEN_MAX : 0;
-
-    l->seen = mem_alloc(sizeof(*l->seen));
-    for (uint32_t i = from; i < st->count; i++) {
-        const struct event *e = event_at(s, st->order[i]);
-        if (e && e->msg_count > 0)
-            *table_put(l->seen, e->digest) = (uint64_t)e->index + 1;
+    if (!st->digests)
+        st->digests = mem_alloc(sizeof(*st->digests));
+    if (st->digests->count > SEEN_MAX)
+        table_release(st->digests);
+    if (st->digests->count == 0 && st->count > SEEN_MAX / 2)
+        st->digested = st->count - SEEN_MAX / 2;
+    const struct event *e;
+    for (uint32_t o = st->digested; (e = stream_next(s, st, &o)); o++) {
+        if (e->msg_count > 0)
+            *table_put(st->digests, e->digest) = (uint64_t)e->index + 1;
     }
+    st->digested = l->seen = st->count;
 }
 
-static void seen_free(struct leg *l)
+void stream_release(struct stream *st)
 {
-    if (l->seen)
-        table_release(l->seen);
-    free(l->seen);
-    l->seen = NULL;
+    free(st->leg);
+    free(st->order);
+    if (st->digests)
+        table_release(st->digests);
+    free(MOVE(st->digests));
 }
 
 void leg_release(struct leg *l)
 {
     free(l->silence);
-    seen_free(l);
 }
 
 struct leg *leg_new(struct session *s, struct exch *x)
@@ -176,15 +180,26 @@ const struct request *stream_request(const struct session *s, const struct strea
     return NULL;
 }
 
+uint32_t stream_legs_before(const struct session *s, const struct stream *st, int64_t t)
+{
+    uint32_t low = 0;
+    uint32_t high = st->leg_count;
+
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (s->leg[st->leg[mid]]->begin.time < t)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
 uint32_t stream_leg_before(const struct session *s, const struct stream *st, int64_t t)
 {
-    uint32_t best = NONE;
+    uint32_t n = stream_legs_before(s, st, t);
 
-    for (uint32_t i = 0; i < st->leg_count; i++) {
-        if (s->leg[st->leg[i]]->begin.time < t)
-            best = st->leg[i];
-    }
-    return best;
+    return n > 0 ? st->leg[n - 1] : NONE;
 }
 
 /* ---- events ---- */
@@ -287,13 +302,13 @@ static void event_find_renamed(struct session *s, const struct leg *l, struct ev
 {
     const uint64_t *slot;
 
-    if (!l->seen || e->first != e->index || e->msg_count == 0 || !e->has_id)
+    if (l->seen == 0 || e->first != e->index || e->msg_count == 0 || !e->has_id)
         return;
-    slot = table_get(l->seen, e->digest);
+    slot = table_get(s->stream[l->stream]->digests, e->digest);
     if (!slot || *slot == 0)
         return;
     struct event *o = event_at(s, (uint32_t)(*slot - 1));
-    if (!o || o->digest != e->digest)
+    if (!o || o->digest != e->digest || o->ordinal >= l->seen)
         return;
     e->new_id_of = o->index;
     e->marks |= EV_PINNED;
@@ -418,7 +433,7 @@ static void keepalive_seen(struct leg *l, struct place at)
 static void tails_match(struct session *s, const struct stream *st, const struct event *e,
                         struct slice data)
 {
-    for (uint32_t i = 0; i + 1 < st->leg_count; i++) {
+    for (uint32_t i = 0; st->has_tails && i + 1 < st->leg_count; i++) {
         struct leg *l = s->leg[st->leg[i]];
         if (!l->tail_fields || l->tail_event_whole != NONE || l->index == e->leg)
             continue;
@@ -545,7 +560,6 @@ void leg_end(struct session *s, struct leg *l, const struct record *rec)
     l->ended = true;
     l->end = r->kind;
     l->end_at = rec->at;
-    seen_free(l);
     if (r->last.time)
         l->last_byte = r->last;
     l->tail_bytes = r->tail_bytes;
@@ -553,6 +567,7 @@ void leg_end(struct session *s, struct leg *l, const struct record *rec)
         return;
     l->tail_at = r->tail_at;
     l->tail_fields = r->tail_fields;
+    s->stream[l->stream]->has_tails |= r->tail_fields;
     l->tail_has_id = r->tail_has_id;
     l->tail_id = arena_copy(a, cut(r->tail_id, TAIL_MAX));
     l->tail_data = arena_copy(a, cut(r->tail_data, TAIL_MAX));

@@ -211,7 +211,7 @@ struct leg {
     bool ended;
     unsigned oddities; /* of all its events */
     struct place last_byte;
-    struct table *seen; /* private: digests of what the stream carried before (resumed legs) */
+    uint32_t seen; /* private: so many ordinals its stream had before it (resumed legs) */
     /* Private: the request with the progress token that was last looked up, while the session has
      * no more requests than it had then. */
     uint64_t token_hash;
@@ -254,9 +254,12 @@ struct stream {
     size_t cap;
     uint32_t events; /* complete events on every leg (FORMATS 3) */
     uint32_t first_request,
-        request_count;   /* client's requests of its POST: index range in exch->msg order */
-    int64_t retry;       /* last valid retry received on the stream, -1 */
-    bool foreign_cursor; /* its first leg carried a cursor that was not known */
+        request_count;     /* client's requests of its POST: index range in exch->msg order */
+    int64_t retry;         /* last valid retry received on the stream, -1 */
+    bool foreign_cursor;   /* its first leg carried a cursor that was not known */
+    bool has_tails;        /* private: some leg of it ended within an event */
+    struct table *digests; /* private: of the messages of its first `digested` ordinals */
+    uint32_t digested;
 };
 
 enum event_mark {
@@ -660,6 +663,8 @@ bool track_handled(const struct track *k);
 /* The first event of the stream from this ordinal on that is not reduced; sets the ordinal. NULL:
  * there is none. */
 struct event *stream_next(const struct session *s, const struct stream *st, uint32_t *ordinal);
+/* How many of its legs began before t, which are the first ones; the last of these, or NONE. */
+uint32_t stream_legs_before(const struct session *s, const struct stream *st, int64_t t);
 uint32_t stream_leg_before(const struct session *s, const struct stream *st, int64_t t);
 /* How the log stood with a message at time t. */
 enum head_state track_state_at(const struct session *s, uint32_t track, int64_t t);

@@ -127,6 +127,7 @@ bool twin_complete(struct model *m, struct exch *owner);
 /* legs.c */
 struct leg *leg_new(struct session *s, struct exch *x);
 void leg_release(struct leg *l); /* what it owns */
+void stream_release(struct stream *st);
 /* shown_by: see struct event. */
 void leg_event(struct session *s, struct exch *x, const struct record *rec,
                const struct exch *shown_by);

@@ -41,6 +41,7 @@ struct walk {
     uint32_t *known; /* events of the stream after the cursor that came before this leg */
     bool *sent;      /* ... which of them the leg sent */
     uint32_t known_count;
+    size_t known_cap;
     uint32_t reached; /* how far in `known` the replay is: index of the last sent + 1 */
     uint32_t holes;   /* by the scheme, so far */
     uint32_t fresh;   /* events never seen before, so far */
@@ -60,21 +61,28 @@ static bool has_rpc_id(const struct event *e)
     return e->msg_count > 0 && e->msg[0].kind != RPC_NOTIFICATION && e->msg[0].kind != RPC_OTHER;
 }
 
+/* So long after the leg that whatever comes then is no matter of its replay. (Clocks of captures
+ * step by less.) */
+static bool is_past(const struct leg *l, const struct event *e)
+{
+    return l->ended && e->at.time - l->end_at.time > 10 * NS_PER_SEC;
+}
+
 /* What the server must send after the cursor, as far as the wire has shown it before. */
 static void known_collect(struct walk *w)
 {
     const struct stream *st = w->st;
 
-    w->known = mem_alloc((st->count + 1) * sizeof(*w->known));
-    w->sent = mem_alloc(st->count + 1);
-    if (w->r->cursor_ordinal == NONE)
-        return;
-    for (uint32_t o = w->r->cursor_ordinal + 1; o < st->count; o++) {
-        const struct event *e = st->order[o] == NONE ? NULL : event_at(w->s, st->order[o]);
+    const struct event *e;
+    uint32_t o = w->r->cursor_ordinal == NONE ? st->count : w->r->cursor_ordinal + 1;
+
+    for (; (e = stream_next(w->s, st, &o)) && !is_past(w->leg, e); o++) {
         if (!counts(e) || w->s->leg[e->leg]->begin.time >= w->leg->begin.time)
             continue;
+        GROW(w->known, w->known_count, w->known_cap);
         w->known[w->known_count++] = e->index;
     }
+    w->sent = mem_alloc(w->known_count);
 }
 
 /* `known` is in the order of ordinals. */

@@ -96,25 +96,26 @@ static void find_wire_cursor(struct judge *j)
 
     if (!j->st)
         return;
-    for (uint32_t i = 0; i < j->st->leg_count; i++) {
+    /* From the newest leg back, until there is nothing left to learn. */
+    for (uint32_t i = stream_legs_before(s, j->st, j->t); i-- > 0;) {
         uint32_t at = j->st->leg[i];
         const struct leg *l = s->leg[at];
-        if (l->begin.time >= j->t || at == r->leg)
+        if (at == r->leg)
             continue;
-        r->previous_leg = at;
+        if (r->previous_leg == NONE)
+            r->previous_leg = at;
         uint32_t acked = l->last_id_acked;
-        if (acked != NONE)
+        if (r->wire_event_acked == NONE)
             r->wire_event_acked = acked;
-        uint32_t whole = acked;
         const struct exch *x = leg_exch(s, l);
-        if ((x->rflags & RECF_HAR) || x->acked_to == 0)
-            whole = l->last_id;
-        if (whole == NONE)
-            continue;
-        r->wire_event = whole;
+        uint32_t whole = (x->rflags & RECF_HAR) || x->acked_to == 0 ? l->last_id : acked;
+        if (r->wire_event == NONE)
+            r->wire_event = whole;
         const struct event *e = event_at(s, whole);
-        if (e)
+        if (e && !r->wire_cursor.ptr)
             r->wire_cursor = e->id;
+        if (r->wire_cursor.ptr && r->wire_event_acked != NONE)
+            break;
     }
 }
 

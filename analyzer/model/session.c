@@ -1,6 +1,7 @@
 /* session.c - which session an exchange belongs to (DESIGN 2, "session key"). */
 #include "model_impl.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -100,8 +101,7 @@ void session_free(struct session *s)
     for (uint32_t i = 0; i < s->leg_count; i++)
         leg_release(s->leg[i]);
     for (uint32_t i = 0; i < s->stream_count; i++) {
-        free(s->stream[i]->leg);
-        free(s->stream[i]->order);
+        stream_release(s->stream[i]);
     }
     for (uint32_t i = 0; i < s->track_count; i++) {
         free(s->track[i].entry);
@@ -408,6 +408,7 @@ void session_absorb(struct session *s, struct session *from)
             st->leg[j] += legs;
         for (uint32_t j = 0; j < st->count; j++)
             st->order[j] = moved(st->order[j], base);
+        assert(!st->digests); /* no leg without a request is resumed */
         GROW(s->stream, s->stream_count, s->stream_cap);
         s->stream[s->stream_count++] = st;
     }
