@@ -209,16 +209,15 @@ static bool log_allows_lag(const struct resumption *r, bool *ret_stored)
 static const struct resumption *earlier_on_stream(const struct resumption *r)
 {
     const struct session *s = r->session;
-    const struct resumption *best = NULL;
+    bool before = false;
 
-    for (uint32_t i = 0; i < s->resumption_count; i++) {
+    for (uint32_t i = s->resumption_count; i-- > 0;) {
         const struct resumption *p = s->resumption[i];
-        if (p == r)
-            break;
-        if (p->stream == r->stream && p->cursor_ordinal != NONE)
-            best = p;
+        if (before && p->stream == r->stream && p->cursor_ordinal != NONE)
+            return p;
+        before |= p == r;
     }
-    return best;
+    return NULL;
 }
 
 static bool leg_gave_newer(const struct resumption *p)

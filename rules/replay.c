@@ -486,8 +486,8 @@ static void check_refused_404(struct rule_run *run, const struct resumption *r)
 {
     const struct session *s = r->session;
     const struct exch *x = s->exch[r->exch];
-    const struct exch *later = accepted_after(s, x->first.time);
-    if (x->status != 404 || !later || x->session_id.len == 0)
+    const struct exch *later = x->status == 404 ? accepted_after(s, x->first.time) : NULL;
+    if (!later || x->session_id.len == 0)
         return;
     struct finding *f = on(run, r, PARTY_SERVER);
     finding_message(

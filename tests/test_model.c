@@ -260,6 +260,51 @@ static void test_ids(void **state)
     tape_free(&t);
 }
 
+static void put_end(struct tape *t, uint64_t exchange)
+{
+    struct record rec = next(t, REC_END, exchange);
+
+    rec.end = (struct rec_end){ .kind = END_FIN, .answered = true, .last = rec.at };
+    put(t, &rec);
+}
+
+/* A stream that is polled: each leg brings two events and is resumed where the last one ended. */
+static void test_many_resumptions(void **state)
+{
+    struct tape t = tape_new(4000000);
+    char cursor[20];
+
+    (void)state;
+    for (unsigned i = 0; i < 500; i++) {
+        snprintf(cursor, sizeof(cursor), "e%u", 2 * i - 1);
+        put_get(&t, i + 1, i > 0 ? slice_str(cursor) : (struct slice){ 0 });
+        put_head(&t, i + 1);
+        put_event(&t, i + 1, 2 * i);
+        put_event(&t, i + 1, 2 * i + 1);
+        put_ack(&t, i + 1, 100 * (2 * i + 2));
+        put_end(&t, i + 1);
+    }
+    model_finish(t.model, false);
+    const struct session *s = t.model->session[0];
+    assert_int_equal(s->stream_count, 1);
+    assert_int_equal(s->resumption_count, 499);
+    for (uint32_t i = 0; i < s->resumption_count; i++) {
+        const struct resumption *r = s->resumption[i];
+        snprintf(cursor, sizeof(cursor), "e%u", 2 * i + 1);
+        assert_int_equal(r->previous_leg, i);
+        assert_true(slice_eq(r->wire_cursor, slice_str(cursor)));
+        assert_int_equal(r->wire_event_acked, 2 * i + 1);
+        assert_int_equal(r->head, 2 * i + 2);
+        assert_int_equal(r->repeats, 1);
+    }
+    for (uint32_t n = 0; n <= s->leg_count; n++) {
+        int64_t time = n < s->leg_count ? s->leg[n]->begin.time : INT64_MAX;
+        assert_int_equal(stream_legs_before(s, s->stream[0], time), n);
+        assert_int_equal(stream_leg_before(s, s->stream[0], time), n > 0 ? n - 1 : NONE);
+    }
+    tape_free(&t);
+}
+
 static void test_pool(void **state)
 {
     struct pool p = { .cell = 50 };
@@ -286,11 +331,9 @@ static void test_pool(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_oldest_is_reduced),
-        cmocka_unit_test(test_unacknowledged_waits),
-        cmocka_unit_test(test_orphan_keeps_its_ids),
-        cmocka_unit_test(test_ids),
-        cmocka_unit_test(test_pool),
+        cmocka_unit_test(test_oldest_is_reduced),    cmocka_unit_test(test_unacknowledged_waits),
+        cmocka_unit_test(test_orphan_keeps_its_ids), cmocka_unit_test(test_ids),
+        cmocka_unit_test(test_many_resumptions),     cmocka_unit_test(test_pool),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

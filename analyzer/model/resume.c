@@ -4,6 +4,7 @@
  * gives the verdict, all that hold give reasons.
  */
 #include "resume.h"
+#include "table.h"
 
 #include <stdlib.h>
 
@@ -629,16 +630,17 @@ static void settle_failure(struct judge *j)
 
 static void count_repeats(struct session *s)
 {
+    struct table last = { 0 }; /* hash of a cursor -> index + 1 of the last one with it */
+
     for (uint32_t i = 0; i < s->resumption_count; i++) {
         struct resumption *r = s->resumption[i];
-        const struct resumption *p = NULL;
-        for (uint32_t k = i; k-- > 0 && !p;) {
-            if (slice_eq(s->resumption[k]->cursor, r->cursor))
-                p = s->resumption[k];
-        }
-        bool progress = p && p->head != NONE;
-        r->repeats = p && !progress ? p->repeats + 1 : 1;
+        uint64_t *slot = table_put(&last, hash_bytes(r->cursor));
+        const struct resumption *p = *slot ? s->resumption[*slot - 1] : NULL;
+        bool again = p && slice_eq(p->cursor, r->cursor) && p->head == NONE;
+        r->repeats = again ? p->repeats + 1 : 1;
+        *slot = i + 1;
     }
+    table_release(&last);
 }
 
 static struct resumption *resumption_add(struct session *s, const struct exch *x)
