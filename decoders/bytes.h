@@ -27,6 +27,16 @@ static inline __m128i bytes_either(__m128i w, __m128i a, __m128i b)
 {
     return _mm_or_si128(_mm_cmpeq_epi8(w, a), _mm_cmpeq_epi8(w, b));
 }
+
+/* A bit for each byte that bytes_not_plain() stops at. */
+static inline unsigned bytes_not_plain16(__m128i w)
+{
+    __m128i bent = bytes_either(w, _mm_set1_epi8('"'), _mm_set1_epi8('\\'));
+
+    /* signed: what is above 127 counts as negative */
+    bent = _mm_or_si128(bent, _mm_cmplt_epi8(w, _mm_set1_epi8(' ')));
+    return (unsigned)_mm_movemask_epi8(bent);
+}
 #else
 #define BYTES_EACH(x) (UINT64_C(0x0101010101010101) * (x))
 
@@ -108,22 +118,20 @@ static inline const uint8_t *bytes_non_ascii(const uint8_t *p, const uint8_t *en
     return p;
 }
 
+static inline bool byte_is_plain(uint8_t c)
+{
+    return c >= ' ' && c < 0x80 && c != '"' && c != '\\';
+}
+
 /* The first byte that ends or bends a JSON string: a quote, a backslash, a control character, or
  * the start of a character outside ASCII. */
 static inline const uint8_t *bytes_not_plain(const uint8_t *p, const uint8_t *end)
 {
 #ifdef BYTES_SSE2
-    const __m128i quote = _mm_set1_epi8('"');
-    const __m128i slash = _mm_set1_epi8('\\');
-    const __m128i space = _mm_set1_epi8(' ');
-
     for (; end - p >= 16; p += 16) {
-        __m128i w = bytes_load16(p);
-        __m128i hit = bytes_either(w, quote, slash);
-        /* signed: what is above 127 counts as negative */
-        int mask = _mm_movemask_epi8(_mm_or_si128(hit, _mm_cmplt_epi8(w, space)));
+        unsigned mask = bytes_not_plain16(bytes_load16(p));
         if (mask)
-            return p + __builtin_ctz((unsigned)mask);
+            return p + __builtin_ctz(mask);
     }
 #else
     for (; end - p >= 8; p += 8) {
@@ -133,7 +141,7 @@ static inline const uint8_t *bytes_not_plain(const uint8_t *p, const uint8_t *en
             break;
     }
 #endif
-    while (p < end && *p >= ' ' && *p < 0x80 && *p != '"' && *p != '\\')
+    while (p < end && byte_is_plain(*p))
         p++;
     return p;
 }
@@ -148,20 +156,15 @@ static inline size_t bytes_copy_plain(uint8_t *to, size_t room, const uint8_t *p
     if ((size_t)(end - p) > room)
         end = p + room;
 #ifdef BYTES_SSE2
-    const __m128i quote = _mm_set1_epi8('"');
-    const __m128i slash = _mm_set1_epi8('\\');
-    const __m128i space = _mm_set1_epi8(' ');
-
     for (; end - p >= 16; p += 16, to += 16) {
         __m128i w = bytes_load16(p);
         _mm_storeu_si128((__m128i *)(void *)to, w);
-        __m128i hit = bytes_either(w, quote, slash);
-        int mask = _mm_movemask_epi8(_mm_or_si128(hit, _mm_cmplt_epi8(w, space)));
+        unsigned mask = bytes_not_plain16(w);
         if (mask)
-            return (size_t)(p - begin) + (size_t)__builtin_ctz((unsigned)mask);
+            return (size_t)(p - begin) + (size_t)__builtin_ctz(mask);
     }
 #endif
-    while (p < end && *p >= ' ' && *p < 0x80 && *p != '"' && *p != '\\')
+    while (p < end && byte_is_plain(*p))
         *to++ = *p++;
     return (size_t)(p - begin);
 }

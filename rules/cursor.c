@@ -167,9 +167,6 @@ static uint32_t ordinal_of_id(const struct session *s, struct slice id)
     return id.ptr && event_brief(s, event_by_id(s, id), &b) ? b.ordinal : NONE;
 }
 
-/* Clocks of captures step by less: what is so much later was later. */
-#define CLOCK_STEP (10 * NS_PER_SEC)
-
 /* The newest event of the stream that the client had read beyond its cursor, priming and such aside
  * when `messages`. */
 static const struct event *newest_read(const struct resumption *r, bool messages)

@@ -22,6 +22,9 @@
 
 #define NONE UINT32_MAX
 
+/* The clock of a capture steps back by less: what is so much later was later. */
+#define CLOCK_STEP (10 * NS_PER_SEC)
+
 /* Protocol revisions; see SPEC-NOTES 0.2. */
 enum era {
     ERA_UNKNOWN = 0,

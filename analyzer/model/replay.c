@@ -61,11 +61,10 @@ static bool has_rpc_id(const struct event *e)
     return e->msg_count > 0 && e->msg[0].kind != RPC_NOTIFICATION && e->msg[0].kind != RPC_OTHER;
 }
 
-/* So long after the leg that whatever comes then is no matter of its replay. (Clocks of captures
- * step by less.) */
+/* Whatever comes so long after the leg is no matter of its replay. */
 static bool is_past(const struct leg *l, const struct event *e)
 {
-    return l->ended && e->at.time - l->end_at.time > 10 * NS_PER_SEC;
+    return l->ended && e->at.time - l->end_at.time > CLOCK_STEP;
 }
 
 /* What the server must send after the cursor, as far as the wire has shown it before. */
