@@ -310,10 +310,8 @@ static void reduce_oldest(struct impl *im)
     bool waits = !delivered && leg_is_live(a.session, e);
     if (waits || e->index + RECENT >= a.session->event_count)
         aged_add(im, a.session, e); /* its acknowledgement may still come */
-    else if (delivered && is_dull(a.session, e)) {
+    else if (delivered && is_dull(a.session, e))
         event_reduce(a.session, e);
-        mem_prefetch(e, EVENT_CELL); /* the next event takes its cell */
-    }
 }
 
 void ledger_trim(struct model *m)

@@ -67,6 +67,7 @@ void pool_give(struct pool *p, void *object, size_t n)
         free(object);
         return;
     }
+    mem_prefetch(object, p->cell); /* the next one taken will be here */
     l->next = p->free;
     p->free = l;
 }
