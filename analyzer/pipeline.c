@@ -577,6 +577,7 @@ struct audit *audit_run(const struct options *opt, FILE *err)
             return NULL;
         }
     }
+    mallopt(M_ARENA_MAX, 1); /* the heap of a second one grows page by page, by a call each */
     mallopt(M_TOP_PAD, HEAP_STEP);
     mallopt(M_TRIM_THRESHOLD, HEAP_KEPT);
     sandbox_enter(); /* a filter may have had a host's name to look up */

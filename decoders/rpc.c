@@ -25,8 +25,8 @@ enum scope {
 /* How the value of a fact is kept. */
 enum keep {
     KEEP_MARK,    /* only its flag: present with this type */
-    KEEP_TEXT,    /* struct slice, between the quotes */
-    KEEP_ID,      /* struct rpc_id, of any type */
+    KEEP_TEXT,    /* struct span, between the quotes */
+    KEEP_ID,      /* struct id, of any type */
     KEEP_DOUBLE,  /* double */
     KEEP_INT,     /* int64_t, as near as it comes */
     KEEP_VERSION, /* a flag: is "2.0" */
@@ -40,32 +40,45 @@ enum keep {
 #define META_FLAGS                                                                                 \
     ((unsigned)(RPC_RELATED_TASK | RPC_META_VERSION | RPC_META_CAPABILITIES | RPC_META_LOG_LEVEL))
 
+/* Bytes of the payload by their place in it, which holds for any payload that begins alike. No text
+ * of a message begins at 0, which says that there is none. */
+struct span {
+    size_t at;
+    size_t len;
+};
+
+struct id {
+    enum rpc_id_type type;
+    struct span text;
+    uint64_t hash;
+};
+
 struct meta {
-    struct rpc_id token;
-    struct rpc_id subscription;
-    struct slice version;
+    struct id token;
+    struct id subscription;
+    struct span version;
 };
 
 /* What was found in params, result or error. */
 struct part {
-    struct slice raw; /* ptr NULL: no such member */
+    struct span raw; /* none: no such member */
     uint64_t digest;
     uint64_t own_digest; /* without _meta */
     size_t own;          /* members other than _meta, of an object */
     enum lex_type type;
     unsigned flags;
-    struct rpc_id token;
-    struct rpc_id cancelled;
+    struct id token;
+    struct id cancelled;
     double progress;
     double total;
     int64_t code;
-    struct slice message;
-    struct slice name;
-    struct slice uri;
-    struct slice task_id;
-    struct slice version;
-    struct slice request_state;
-    struct slice result_type;
+    struct span message;
+    struct span name;
+    struct span uri;
+    struct span task_id;
+    struct span version;
+    struct span request_state;
+    struct span result_type;
     struct meta meta;
 };
 
@@ -73,9 +86,9 @@ struct part {
 struct envelope {
     unsigned seen; /* facts of SCOPE_MESSAGE, one bit each */
     unsigned flags;
-    struct rpc_id id;
-    struct slice method;
-    struct part params; /* what is absent has raw.ptr NULL; the rest of it is not set */
+    struct id id;
+    struct span method;
+    struct part params; /* of what is absent only `raw` is set */
     struct part result;
     struct part error;
 };
@@ -166,7 +179,7 @@ static const struct {
 
 /* An open object or array. */
 struct frame {
-    const uint8_t *begin;
+    size_t begin;            /* its place in the payload */
     const struct fact *fact; /* that the member at hand is, or NULL */
     uint64_t key;            /* its hash */
     uint64_t sum;            /* object: sum over its members; array: chain of its elements */
@@ -186,11 +199,37 @@ struct names {
     uint64_t hash[FACTS_MAX];
 };
 
+/*
+ * Most payloads of a stream begin alike ({"jsonrpc":"2.0","method":"notifications/progress", ...).
+ * A memo keeps what the scan knows at a place before a member's name; a payload that begins with
+ * the same bytes is scanned from there on. The place is found by two payloads, the third one gives
+ * the state, the fourth one is the first to gain by it.
+ */
+#define MEMOS      8
+#define MEMO_TEXT  256
+#define MEMO_DEPTH 4
+#define MEMO_LEAST 32 /* less would not pay */
+struct memo {
+    size_t text_len;
+    size_t len;              /* of the text before that place; 0: it is not known yet */
+    bool ready;              /* and so is what follows */
+    uint8_t text[MEMO_TEXT]; /* how the last payload began that was not helped by this */
+    size_t depth;
+    struct frame frame[MEMO_DEPTH];
+    struct part *part;
+    struct envelope env;
+};
+
 struct work {
     struct lex lex;
+    const uint8_t *payload;
     struct envelope env; /* of the message at hand */
     struct part *part;   /* of it that the members at hand belong to */
     struct names names[SCOPE_COUNT];
+    struct memo memo[MEMOS];
+    struct memo *learner; /* what this payload is shown to, or NULL */
+    size_t watch;         /* names at places up to this one are of interest to it */
+    size_t place;         /* the last one of those that it may keep */
     bool too_deep;
     size_t depth;
     struct frame frame[RPC_MAX_DEPTH];
@@ -231,12 +270,22 @@ static int64_t int_value(struct slice token)
     return negative ? -(int64_t)v : (int64_t)v;
 }
 
+static struct span span_of(const struct work *w, struct slice s)
+{
+    return (struct span){ (size_t)(s.ptr - w->payload), s.len };
+}
+
+static struct slice slice_of(const struct work *w, struct span s)
+{
+    return s.at ? (struct slice){ w->payload + s.at, s.len } : (struct slice){ 0 };
+}
+
 static struct slice unquoted(const struct lex_value *v)
 {
     return (struct slice){ v->raw.ptr + 1, v->raw.len - 2 };
 }
 
-static struct rpc_id id_of_value(const struct lex_value *v)
+static enum rpc_id_type id_type(enum lex_type type)
 {
     static const enum rpc_id_type types[] = {
         [LEX_NULL] = RPC_ID_NULL,     [LEX_FALSE] = RPC_ID_BAD,  [LEX_TRUE] = RPC_ID_BAD,
@@ -244,11 +293,17 @@ static struct rpc_id id_of_value(const struct lex_value *v)
         [LEX_STRING] = RPC_ID_STRING, [LEX_OBJECT] = RPC_ID_BAD,
     };
 
-    return (struct rpc_id){
-        .type = types[v->type],
-        .text = v->type == LEX_STRING ? unquoted(v) : v->raw,
-        .hash = v->hash,
-    };
+    return types[type];
+}
+
+static struct slice id_text(const struct lex_value *v)
+{
+    return v->type == LEX_STRING ? unquoted(v) : v->raw;
+}
+
+static struct rpc_id rpc_id_of(const struct work *w, const struct id *id)
+{
+    return (struct rpc_id){ id->type, slice_of(w, id->text), id->hash };
 }
 
 /* The facts of a scope by the length of their names, which tells them apart but for a few. */
@@ -341,9 +396,12 @@ static bool fact_keep(struct work *w, const struct frame *f, const struct lex_va
     switch (f->fact->keep) {
     case KEEP_MARK: return v->type == f->fact->type;
     case KEEP_TEXT:
-        *(struct slice *)place = v->type == LEX_STRING ? unquoted(v) : (struct slice){ 0 };
+        *(struct span *)place =
+            v->type == LEX_STRING ? span_of(w, unquoted(v)) : (struct span){ 0 };
         return v->type == LEX_STRING;
-    case KEEP_ID: *(struct rpc_id *)place = id_of_value(v); return true;
+    case KEEP_ID:
+        *(struct id *)place = (struct id){ id_type(v->type), span_of(w, id_text(v)), v->hash };
+        return true;
     case KEEP_DOUBLE:
         *(double *)place = 0;
         return (v->type == LEX_INT || v->type == LEX_REAL) && number_value(v->raw, place);
@@ -352,7 +410,7 @@ static bool fact_keep(struct work *w, const struct frame *f, const struct lex_va
         return v->type == LEX_INT;
     case KEEP_VERSION: return v->type == LEX_STRING && slice_eq(v->plain, SLICE_LIT("2.0"));
     case KEEP_PART:
-        w->part->raw = v->raw;
+        w->part->raw = span_of(w, v->raw);
         w->part->type = v->type;
         w->part->digest = v->hash;
         if (v->type != LEX_OBJECT)
@@ -372,23 +430,23 @@ static void fact_end(struct work *w, const struct frame *f, const struct lex_val
         *flags |= f->fact->flag;
 }
 
-static struct slice first_of(struct slice a, struct slice b)
+static struct span first_of(struct span a, struct span b)
 {
-    return a.ptr ? a : b;
+    return a.at ? a : b;
 }
 
 static enum rpc_kind kind_of(const struct envelope *e)
 {
-    if (e->method.ptr)
+    if (e->method.at)
         return e->id.type == RPC_ID_NONE ? RPC_NOTIFICATION : RPC_REQUEST;
-    if (e->result.raw.ptr)
+    if (e->result.raw.at)
         return RPC_RESULT;
-    return e->error.raw.ptr ? RPC_ERROR : RPC_OTHER;
+    return e->error.raw.at ? RPC_ERROR : RPC_OTHER;
 }
 
 static const struct part *part_of(const struct part *p)
 {
-    return p->raw.ptr ? p : &absent;
+    return p->raw.at ? p : &absent;
 }
 
 static unsigned flags_of(const struct envelope *e, const struct part *p)
@@ -396,9 +454,9 @@ static unsigned flags_of(const struct envelope *e, const struct part *p)
     unsigned flags = e->flags | (p->flags & ~(PART_CODE | PART_MESSAGE));
     unsigned well = PART_CODE | PART_MESSAGE;
 
-    if (e->error.raw.ptr && (e->error.flags & well) != well)
+    if (e->error.raw.at && (e->error.flags & well) != well)
         flags |= RPC_ERROR_MALFORMED;
-    if (e->result.raw.ptr && e->result.type == LEX_OBJECT && e->result.own == 0)
+    if (e->result.raw.at && e->result.type == LEX_OBJECT && e->result.own == 0)
         flags |= RPC_RESULT_EMPTY;
     return flags;
 }
@@ -416,11 +474,13 @@ static struct rpc *add_message(struct rpc_scanner *sc)
 /* The facts are taken from the part that makes the message what it is. */
 static void put_message(struct rpc_scanner *sc, const struct lex_value *v)
 {
-    const struct envelope *e = &work_of(sc)->env;
+    const struct work *w = work_of(sc);
+    const struct envelope *e = &w->env;
     enum rpc_kind kind = kind_of(e);
     const struct part *p = part_of(kind == RPC_RESULT  ? &e->result
                                    : kind == RPC_ERROR ? &e->error
                                                        : &e->params);
+    const struct part *error = part_of(&e->error);
     struct rpc *m = add_message(sc);
 
     if (!m)
@@ -428,20 +488,20 @@ static void put_message(struct rpc_scanner *sc, const struct lex_value *v)
     *m = (struct rpc){
         .kind = kind,
         .flags = flags_of(e, p) | (sc->batch ? RPC_ELEMENT : 0U),
-        .id = e->id,
-        .method = e->method,
-        .token = p->token.type != RPC_ID_NONE ? p->token : p->meta.token,
-        .cancelled = p->cancelled,
-        .subscription = p->meta.subscription,
+        .id = rpc_id_of(w, &e->id),
+        .method = slice_of(w, e->method),
+        .token = rpc_id_of(w, p->token.type != RPC_ID_NONE ? &p->token : &p->meta.token),
+        .cancelled = rpc_id_of(w, &p->cancelled),
+        .subscription = rpc_id_of(w, &p->meta.subscription),
         .progress = p->progress,
         .total = p->total,
-        .error_code = part_of(&e->error)->code,
-        .error_message = part_of(&e->error)->message,
-        .name = first_of(p->name, first_of(p->uri, p->task_id)),
-        .protocol_version = first_of(p->version, p->meta.version),
-        .result_type = p->result_type,
-        .request_state = p->request_state,
-        .body = p->raw,
+        .error_code = error->code,
+        .error_message = slice_of(w, error->message),
+        .name = slice_of(w, first_of(p->name, first_of(p->uri, p->task_id))),
+        .protocol_version = slice_of(w, first_of(p->version, p->meta.version)),
+        .result_type = slice_of(w, p->result_type),
+        .request_state = slice_of(w, p->request_state),
+        .body = slice_of(w, p->raw),
         .text = v->raw,
         .digest = v->hash,
         .body_digest = kind == RPC_RESULT || kind == RPC_ERROR ? p->digest : p->own_digest,
@@ -466,9 +526,9 @@ static void envelope_clear(struct envelope *e)
 {
     e->seen = 0;
     e->flags = 0;
-    e->id = (struct rpc_id){ 0 };
-    e->method = (struct slice){ 0 };
-    e->params.raw.ptr = e->result.raw.ptr = e->error.raw.ptr = NULL;
+    e->id = (struct id){ 0 };
+    e->method = (struct span){ 0 };
+    e->params.raw.at = e->result.raw.at = e->error.raw.at = 0;
 }
 
 static enum scope scope_inside(const struct work *w, bool object)
@@ -492,7 +552,7 @@ static bool push(struct work *w, const uint8_t *p, bool object)
     if (scope == SCOPE_MESSAGE)
         envelope_clear(&w->env);
     w->frame[w->depth++] = (struct frame){
-        .begin = p,
+        .begin = (size_t)(p - w->payload),
         .scope = scope,
         .object = object,
     };
@@ -506,7 +566,8 @@ static void pop(struct rpc_scanner *sc, const uint8_t *p, struct lex_value *ret)
     const struct frame *f = &w->frame[--w->depth];
 
     ret->type = f->object ? LEX_OBJECT : LEX_ARRAY;
-    ret->raw = (struct slice){ f->begin, (size_t)(p - f->begin) };
+    const uint8_t *begin = w->payload + f->begin;
+    ret->raw = (struct slice){ begin, (size_t)(p - begin) };
     ret->hash = f->object ? object_hash(f->sum, f->count)
                           : lex_typed(LEX_ARRAY, lex_pair(f->sum, f->count));
     if (f->scope == SCOPE_PARAMS || f->scope == SCOPE_RESULT) {
@@ -555,12 +616,95 @@ static const uint8_t *wrong(struct work *w, const uint8_t *p)
     return NULL;
 }
 
+/* ---- what payloads begin with ---- */
+
+/* The one for payloads like this; NULL: it is too short for any. */
+static struct memo *memo_of(struct work *w, struct slice payload)
+{
+    uint64_t a;
+    uint64_t b;
+
+    if (payload.len <= MEMO_LEAST)
+        return NULL;
+    memcpy(&a, payload.ptr + MEMO_LEAST - 16, sizeof(a));
+    memcpy(&b, payload.ptr + MEMO_LEAST - 8, sizeof(b));
+    return &w->memo[lex_pair(a, b) % MEMOS];
+}
+
+static size_t common_prefix(const struct memo *m, struct slice payload)
+{
+    size_t most = payload.len < m->text_len ? payload.len : m->text_len;
+    size_t n = 0;
+
+    while (n < most && m->text[n] == payload.ptr[n])
+        n++;
+    return n;
+}
+
+static bool memo_fits(const struct memo *m, struct slice payload)
+{
+    return m->len > 0 && m->len < payload.len && memcmp(m->text, payload.ptr, m->len) == 0;
+}
+
+/* A payload that m does not help is about to be scanned. */
+static void memo_watch(struct work *w, struct memo *m, struct slice payload)
+{
+    w->learner = m;
+    w->place = 0;
+    w->watch = memo_fits(m, payload) ? m->len : common_prefix(m, payload);
+}
+
+/* A member's name will be at this place, among those that are watched. */
+static void memo_show(struct work *w, size_t at)
+{
+    struct memo *m = w->learner;
+
+    if (w->frame[0].scope != SCOPE_MESSAGE || w->depth > MEMO_DEPTH)
+        return;
+    w->place = at;
+    if (at != m->len)
+        return;
+    m->ready = true;
+    m->depth = w->depth;
+    memcpy(m->frame, w->frame, w->depth * sizeof(m->frame[0]));
+    m->part = w->part;
+    m->env = w->env;
+}
+
+/* The payload has been scanned; the next one like it is to be shown at the place that was found. */
+static void memo_learn(struct work *w, struct slice payload)
+{
+    struct memo *m = w->learner;
+
+    if (m->ready && m->len == w->place)
+        return;
+    m->ready = false;
+    m->len = w->place >= MEMO_LEAST ? w->place : 0;
+    m->text_len = payload.len < MEMO_TEXT ? payload.len : MEMO_TEXT;
+    memcpy(m->text, payload.ptr, m->text_len);
+}
+
+/* Goes on where m ends; returns that place. */
+static const uint8_t *memo_resume(struct work *w, const struct memo *m)
+{
+    w->depth = m->depth;
+    memcpy(w->frame, m->frame, m->depth * sizeof(m->frame[0]));
+    w->part = m->part;
+    w->env = m->env;
+    return w->payload + m->len;
+}
+
+/* ---- the steps of a scan ---- */
+
 /* A member's name and the colon. */
 static const uint8_t *take_key(struct work *w, const uint8_t *p)
 {
     struct frame *f = &w->frame[w->depth - 1];
     struct lex_value key;
 
+    size_t at = (size_t)(p - w->payload);
+    if (at <= w->watch)
+        memo_show(w, at);
     (void)lex_next(&w->lex, &p);
     p = lex_string(&w->lex, p, &key);
     if (!p)
@@ -630,12 +774,15 @@ static const uint8_t *end_value(struct rpc_scanner *sc, const uint8_t *p, struct
     return object && c == ',' ? take_key(w, p + 1) : p + 1;
 }
 
-static enum rpc_status scan_value(struct rpc_scanner *sc, const uint8_t *p)
+/* From p on, which is where a value begins or, as *resumed has it, a member's name. */
+static enum rpc_status scan_value(struct rpc_scanner *sc, const uint8_t *p, bool resumed)
 {
     struct work *w = work_of(sc);
     struct lex_value v = { 0 };
     bool ended = false;
 
+    if (resumed)
+        p = take_key(w, p);
     while (p && !(ended && w->depth == 0))
         p = ended ? end_value(sc, p, &v, &ended) : begin_value(sc, p, &v, &ended);
     if (!p)
@@ -649,6 +796,24 @@ static enum rpc_status scan_value(struct rpc_scanner *sc, const uint8_t *p)
     return v.type == LEX_OBJECT || v.type == LEX_ARRAY ? RPC_OK : RPC_NOT_OBJECT;
 }
 
+/* At p, where the payload's text begins. */
+static enum rpc_status scan_text(struct rpc_scanner *sc, struct slice payload, const uint8_t *p)
+{
+    struct work *w = work_of(sc);
+    struct memo *m = memo_of(w, payload);
+    enum rpc_status st;
+
+    w->watch = 0;
+    if (m && m->ready && memo_fits(m, payload))
+        return scan_value(sc, memo_resume(w, m), true);
+    if (m)
+        memo_watch(w, m, payload);
+    st = scan_value(sc, p, false);
+    if (m)
+        memo_learn(w, payload);
+    return st;
+}
+
 enum rpc_status rpc_scan(struct rpc_scanner *sc, struct slice payload)
 {
     struct work *w = work_of(sc);
@@ -660,11 +825,12 @@ enum rpc_status rpc_scan(struct rpc_scanner *sc, struct slice payload)
     sc->digest = 0;
     w->depth = 0;
     w->too_deep = false;
+    w->payload = payload.ptr;
     const uint8_t *p = lex_space(&w->lex, lex_begin(&w->lex, payload));
     if (p == w->lex.end)
         return RPC_EMPTY;
 
-    enum rpc_status st = scan_value(sc, p);
+    enum rpc_status st = scan_text(sc, payload, p);
     if (st == RPC_NOT_JSON || st == RPC_TOO_DEEP) {
         sc->error_at = (size_t)(w->lex.wrong - payload.ptr);
         sc->count = 0;
@@ -720,7 +886,7 @@ struct rpc_id rpc_id_of_token(struct slice json_token)
     p = *p == '"' ? lex_string(&l, p, &v) : lex_word(&l, p, &v);
     if (p && lex_space(&l, p) == l.end) {
         lex_hash(&v);
-        return id_of_value(&v);
+        return (struct rpc_id){ id_type(v.type), id_text(&v), v.hash };
     }
     return (struct rpc_id){ RPC_ID_BAD, json_token, hash_bytes(json_token) };
 }
