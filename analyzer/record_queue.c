@@ -157,7 +157,7 @@ static void pack_event(struct batch *b, struct rec_event *e)
     pack_text(b, &e->event);
     pack_body(b, &e->body);
     if (same)
-        e->data = e->body.payload;
+        e->data.ptr = e->body.payload.ptr;
     else
         pack_text(b, &e->data);
 }

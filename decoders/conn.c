@@ -316,7 +316,7 @@ static void forward(struct talk *t, const struct flow_chunk *c)
     if (!ops)
         return;
     switch (c->kind) {
-    case FLOW_DATA: ops->data(self, dir, c->piece); return;
+    case FLOW_DATA: ops->data(self, dir, &c->piece); return;
     case FLOW_GAP: ops->gap(self, dir, c->gap_bytes, c->at); return;
     case FLOW_ACK: ops->ack(self, dir, c->tcp_offset, c->at); return;
     case FLOW_SILENCE: ops->silence(self, dir, &c->silence); return;

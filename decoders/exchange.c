@@ -54,9 +54,9 @@ struct exchange {
     uint64_t acked;
     struct place first; /* of the unfinished block */
     struct place last;
-    struct piece now; /* the piece being decoded */
-    bool ambiguous;   /* the unfinished block rests on ambiguous bytes */
-    struct buf look;  /* its first bytes */
+    const struct piece *now; /* the piece being decoded */
+    bool ambiguous;          /* the unfinished block rests on ambiguous bytes */
+    struct buf look;         /* its first bytes */
     struct place look_at;
     bool unlabelled; /* a good response, plain, and of no event stream by its head */
 };
@@ -108,13 +108,13 @@ void exchanges_late_ack(struct exchanges *all, uint64_t serial, uint64_t tcp_off
 }
 
 /* bodies.c reads what is whole. */
-static struct rec_body body_of(struct slice payload, bool whole)
+static void body_begin(struct rec_body *body, struct slice payload, bool whole)
 {
-    return (struct rec_body){ .status = RPC_EMPTY,
-                              .present = payload.len > 0,
-                              .whole = whole,
-                              .bytes = payload.len,
-                              .payload = payload };
+    body->status = RPC_EMPTY;
+    body->present = payload.len > 0;
+    body->whole = whole;
+    body->bytes = payload.len;
+    body->payload = payload;
 }
 
 /* ---- heads ---- */
@@ -267,12 +267,12 @@ void exchange_request_head(struct exchange *x, const struct http_head *head)
     x->request_last = head->last;
 }
 
-void exchange_request_body(struct exchange *x, struct piece piece)
+void exchange_request_body(struct exchange *x, const struct piece *piece)
 {
     if (x->request_emitted)
         return; /* answered before it was sent to its end */
-    x->request_last = piece.at;
-    if (!buf_add(&x->kept, piece.data))
+    x->request_last = piece->at;
+    if (!buf_add(&x->kept, piece->data))
         x->kept_cut = true;
 }
 
@@ -297,7 +297,7 @@ static void request_emit(struct exchange *x, bool whole)
     x->request_emitted = true;
     struct record rec = { .kind = REC_REQUEST, .exchange = x->serial, .at = x->request_last };
     rec.request = x->request;
-    rec.request.body = body_of(buf_slice(&x->kept), whole && !x->kept_cut && !x->request_coded);
+    body_begin(&rec.request.body, buf_slice(&x->kept), whole && !x->kept_cut && !x->request_coded);
     emit(x->all, &rec);
     arena_free(MOVE(x->head));
     buf_release(&x->kept);
@@ -450,7 +450,7 @@ static void emit_event(struct exchange *x, const struct sse_item *item, struct r
     e->retry = item->retry;
     e->oddities = item->oddities;
     if (item->has_data)
-        e->body = body_of(item->data, !(item->oddities & SSE_TOO_LONG));
+        body_begin(&e->body, item->data, !(item->oddities & SSE_TOO_LONG));
     x->event_end = e->tcp_end;
     emit(x->all, rec);
 }
@@ -458,7 +458,7 @@ static void emit_event(struct exchange *x, const struct sse_item *item, struct r
 /* Offset in the TCP stream just after byte `end` of the body, which lies in the current piece. */
 static uint64_t tcp_end_at(const struct exchange *x, size_t left)
 {
-    return x->now.sealed ? x->now.tcp_end : x->now.tcp_end - left;
+    return x->now->sealed ? x->now->tcp_end : x->now->tcp_end - left;
 }
 
 static void feed_events(void *ctx, struct slice in)
@@ -467,27 +467,27 @@ static void feed_events(void *ctx, struct slice in)
     struct sse_item item;
 
     if (!sse_in_block(&x->sse)) {
-        x->first = x->now.at;
+        x->first = x->now->at;
         x->ambiguous = false;
     }
-    x->ambiguous |= x->now.ambiguous;
+    x->ambiguous |= x->now->ambiguous;
     while (sse_next(&x->sse, &in, &item)) {
         struct record rec;
         uint64_t tcp_end = tcp_end_at(x, in.len);
         if (item.kind == SSE_COMMENT) {
-            record_begin(&rec, REC_COMMENT, x->serial, x->now.at);
+            record_begin(&rec, REC_COMMENT, x->serial, x->now->at);
             rec.comment.tcp_end = tcp_end;
             emit(x->all, &rec);
         } else {
-            record_begin(&rec, REC_EVENT, x->serial, x->now.at);
+            record_begin(&rec, REC_EVENT, x->serial, x->now->at);
             rec.event = (struct rec_event){ .first = x->first,
                                             .tcp_end = tcp_end,
                                             .ambiguous = x->ambiguous,
-                                            .no_time = x->now.no_time };
+                                            .no_time = x->now->no_time };
             emit_event(x, &item, &rec);
         }
-        x->first = x->now.at;
-        x->ambiguous = x->now.ambiguous;
+        x->first = x->now->at;
+        x->ambiguous = x->now->ambiguous;
     }
 }
 
@@ -512,10 +512,13 @@ void exchange_response_gap(struct exchange *x, uint64_t len, bool in_head, struc
     x->body = BODY_PASSED;
 }
 
-static void feed_coded(struct exchange *x, struct slice in, coding_sink *sink)
+static void feed_coded(struct exchange *x, coding_sink *sink)
 {
-    x->now.sealed = true;
-    enum coding_status st = coding_feed(x->coding, in, sink, x);
+    struct piece whole = *x->now;
+
+    whole.sealed = true;
+    x->now = &whole;
+    enum coding_status st = coding_feed(x->coding, whole.data, sink, x);
     if (st == CODING_OK || st == CODING_ENDED)
         return;
     exchanges_note(x->all, x->serial,
@@ -523,8 +526,8 @@ static void feed_coded(struct exchange *x, struct slice in, coding_sink *sink)
                                       st == CODING_LIMIT
                                           ? SLICE_LIT("the decoded body passes the limits")
                                           : SLICE_LIT("the coded body is damaged") },
-                   x->now.at);
-    exchange_response_gap(x, 0, false, x->now.at);
+                   x->now->at);
+    exchange_response_gap(x, 0, false, x->now->at);
 }
 
 /* Does a body begin with whole lines of events, data among them (WHATWG HTML 9.2.6)? */
@@ -578,20 +581,20 @@ static void look_for_hidden_events(struct exchange *x, const struct piece *piece
         judge_hidden_events(x);
 }
 
-void exchange_response_body(struct exchange *x, struct piece piece)
+void exchange_response_body(struct exchange *x, const struct piece *piece)
 {
-    look_for_hidden_events(x, &piece);
-    x->body_bytes += piece.data.len;
-    x->last = piece.at;
-    x->tcp_end = piece.tcp_end;
+    look_for_hidden_events(x, piece);
+    x->body_bytes += piece->data.len;
+    x->last = piece->at;
+    x->tcp_end = piece->tcp_end;
     if (x->body != BODY_EVENTS && x->body != BODY_KEPT)
         return;
     coding_sink *sink = x->body == BODY_EVENTS ? feed_events : feed_kept;
     x->now = piece;
     if (x->coding)
-        feed_coded(x, piece.data, sink);
+        feed_coded(x, sink);
     else
-        sink(x, piece.data);
+        sink(x, piece->data);
 }
 
 void exchange_response_event(struct exchange *x, const struct sse_item *item, struct place at,
@@ -635,7 +638,7 @@ static void emit_kept(struct exchange *x, bool complete, struct place at)
         return;
     if (x->last.time == 0)
         rec.at = at;
-    rec.body = body_of(buf_slice(&x->kept), x->body == BODY_KEPT && complete && !x->kept_cut);
+    body_begin(&rec.body, buf_slice(&x->kept), x->body == BODY_KEPT && complete && !x->kept_cut);
     rec.body.bytes = (size_t)x->body_bytes;
     rec.body.present = x->body_bytes > 0;
     rec.body.tcp_end = x->tcp_end;

@@ -57,7 +57,7 @@ struct exchange *exchange_open(struct exchanges *all, const struct conn *conn,
 uint64_t exchange_serial(const struct exchange *x);
 
 void exchange_request_head(struct exchange *x, const struct http_head *head);
-void exchange_request_body(struct exchange *x, struct piece piece);
+void exchange_request_body(struct exchange *x, const struct piece *piece);
 void exchange_request_gap(struct exchange *x, uint64_t len, bool in_head, struct place at);
 /* The request ended (complete) or will not go on. Implied by the response head and by exchange_end.
  */
@@ -66,7 +66,7 @@ void exchange_request_end(struct exchange *x, bool complete, struct place at);
 /* head NULL: the response head is not in the evidence, its body is taken for an event stream
  * (capture started in the middle; RECF_HEAD_LOST). */
 void exchange_response_head(struct exchange *x, const struct http_head *head, struct place at);
-void exchange_response_body(struct exchange *x, struct piece piece);
+void exchange_response_body(struct exchange *x, const struct piece *piece);
 void exchange_response_gap(struct exchange *x, uint64_t len, bool in_head, struct place at);
 /* For sources that know events, not bytes (HAR). item's slices are borrowed. */
 struct sse_item;

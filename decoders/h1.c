@@ -111,7 +111,7 @@ struct h1 {
 };
 
 static void settle(struct side *s);
-static void feed(struct side *s, struct piece p);
+static void feed(struct side *s, const struct piece *piece);
 
 static struct side *side_of(struct h1 *h, enum dir dir)
 {
@@ -342,7 +342,7 @@ static void head_end(struct side *s, const struct piece *bytes)
 
 /* Bodies and ends. */
 
-static void body(struct side *s, struct piece piece)
+static void body(struct side *s, const struct piece *piece)
 {
     struct h1 *h = s->h;
 
@@ -354,7 +354,7 @@ static void body(struct side *s, struct piece piece)
     if (!h->response)
         return;
     exchange_response_body(h->response->x, piece);
-    acked_already(h, h->response, piece.tcp_end);
+    acked_already(h, h->response, piece->tcp_end);
 }
 
 static void parser_reset(struct side *s)
@@ -512,9 +512,9 @@ static int on_body(http_parser *p, const char *at, size_t len)
 
     if (s->muted)
         return 0;
-    struct piece rest = *s->piece;
-    (void)piece_take(&rest, (size_t)((const uint8_t *)at - rest.data.ptr));
-    body(s, piece_take(&rest, len));
+    struct piece part =
+        piece_part(s->piece, (size_t)((const uint8_t *)at - s->piece->data.ptr), len);
+    body(s, &part);
     return 0;
 }
 
@@ -605,28 +605,23 @@ static size_t execute(struct side *s, const struct piece *p)
 /* Takes bytes off the front of p, at least one. */
 static void parse(struct side *s, struct piece *p)
 {
-    const struct piece whole = *p;
-    size_t n = execute(s, &whole);
+    size_t n = execute(s, p);
     enum http_errno err = HTTP_PARSER_ERRNO(&s->parser);
 
     if (err == HPE_PAUSED) {
-        struct piece bytes = *p;
+        /* It stopped on a head's last byte and wants to see it again. */
+        struct piece bytes = piece_part(p, 0, s->head_done ? n + 1 : n);
         http_parser_pause(&s->parser, 0);
-        *p = whole;
-        if (s->head_done) {
-            /* It stopped on the head's last byte and wants to see it again. */
-            bytes = piece_take(&bytes, n + 1);
-            (void)piece_take(p, n);
+        (void)piece_take(p, n);
+        if (s->head_done)
             head_end(s, &bytes);
-            return;
-        }
-        bytes = piece_take(p, n);
-        message_end(s, &bytes);
+        else
+            message_end(s, &bytes);
         return;
     }
     if (err != HPE_OK) {
         (void)piece_take(p, n < p->data.len ? n : p->data.len);
-        broken(s, err, whole.at);
+        broken(s, err, p->at);
         return;
     }
     p->data.len = 0;
@@ -731,16 +726,13 @@ static void response_headless(struct side *s, struct place at)
 }
 
 /* The part of p, which begins at offset start, from `from` to `to`. */
-static struct piece piece_part(struct piece p, size_t start, size_t from, size_t to)
+static struct piece part_between(const struct piece *p, size_t start, size_t from, size_t to)
 {
-    size_t end = start + p.data.len;
+    size_t end = start + p->data.len;
 
     from = from > start ? from : start;
     to = to < end ? to : end;
-    if (from >= to)
-        return piece_take(&p, 0);
-    (void)piece_take(&p, from - start);
-    return piece_take(&p, to - from);
+    return from < to ? piece_part(p, from - start, to - from) : piece_part(p, 0, 0);
 }
 
 /* Hands the held bytes of [from, to) on as body, and those from `resume_at` to the parser: the
@@ -753,10 +745,11 @@ static void replay(struct side *s, size_t from, size_t to, size_t resume_at)
 
     h1_sync_init(&s->sync);
     while (h1_sync_take(&held, &p)) {
-        struct piece tail = piece_part(p, at, from, to);
+        struct piece tail = part_between(&p, at, from, to);
+        struct piece rest = part_between(&p, at, resume_at, SIZE_MAX);
         if (tail.data.len > 0)
-            body(s, tail);
-        feed(s, piece_part(p, at, resume_at, SIZE_MAX));
+            body(s, &tail);
+        feed(s, &rest);
         at += p.data.len;
     }
     h1_sync_release(&held);
@@ -841,15 +834,18 @@ static void raw(struct side *s, struct piece *p)
         resume(s);
         return;
     }
-    body(s, piece_take(p, p->data.len));
+    body(s, p);
+    p->data.len = 0;
 }
 
-static void feed(struct side *s, struct piece p)
+static void feed(struct side *s, const struct piece *piece)
 {
+    struct piece p = *piece;
+
     s->edge = true;
     while (p.data.len > 0) {
         if (s->h->up.ops) {
-            s->h->up.ops->data(s->h->up.self, s->dir, p);
+            s->h->up.ops->data(s->h->up.self, s->dir, &p);
             return;
         }
         switch (s->mode) {
@@ -996,7 +992,7 @@ static void server_fin(struct h1 *h, struct place at)
 
 /* The layer. */
 
-static void h1_data(void *self, enum dir dir, struct piece piece)
+static void h1_data(void *self, enum dir dir, const struct piece *piece)
 {
     struct h1 *h = self;
 

@@ -680,10 +680,10 @@ static bool looks_like_events(struct slice s)
     return false;
 }
 
-static void response_body(struct h2 *h, struct stream *s, struct piece piece)
+static void response_body(struct h2 *h, struct stream *s, const struct piece *piece)
 {
-    s->last = piece.at;
-    s->end = piece.tcp_end;
+    s->last = piece->at;
+    s->end = piece->tcp_end;
     if (h->end < s->end)
         h->end = s->end;
     exchange_response_body(s->x, piece);
@@ -691,18 +691,19 @@ static void response_body(struct h2 *h, struct stream *s, struct piece piece)
 
 /* A body without its head waits, as far as its frame goes, until something in it looks like events.
  */
-static void headless_data(struct h2 *h, struct stream *s, struct piece piece)
+static void headless_data(struct h2 *h, struct stream *s, const struct piece *piece)
 {
     struct buf *held = &h->dir[DIR_SERVER].payload;
+    struct piece all = *piece;
 
-    s->last = piece.at;
-    s->end = piece.tcp_end;
-    if (!buf_add(held, piece.data) || !looks_like_events(buf_slice(held)))
+    s->last = piece->at;
+    s->end = piece->tcp_end;
+    if (!buf_add(held, piece->data) || !looks_like_events(buf_slice(held)))
         return;
-    note_state(h, piece.at);
-    give_response(h, s, NULL, piece.at);
-    piece.data = buf_slice(held);
-    response_body(h, s, piece);
+    note_state(h, piece->at);
+    give_response(h, s, NULL, piece->at);
+    all.data = buf_slice(held);
+    response_body(h, s, &all);
     held->len = 0;
 }
 
@@ -719,13 +720,13 @@ static void headless_data_ends(struct h2 *h, struct stream *s)
     give_response(h, s, &head, s->last);
     response_body(
         h, s,
-        (struct piece){
+        &(struct piece){
             .data = buf_slice(&d->payload), .at = s->last, .tcp_end = s->end, .sealed = true });
 }
 
-static void response_data(struct h2 *h, struct stream *s, struct piece piece)
+static void response_data(struct h2 *h, struct stream *s, const struct piece *piece)
 {
-    silence_ends(h, s, piece.at, true, 0);
+    silence_ends(h, s, piece->at, true, 0);
     s->gapped = false;
     if (s->answered)
         response_body(h, s, piece);
@@ -733,14 +734,14 @@ static void response_data(struct h2 *h, struct stream *s, struct piece piece)
         headless_data(h, s, piece);
 }
 
-static void give_data(struct h2 *h, enum dir dir, struct piece piece)
+static void give_data(struct h2 *h, enum dir dir, const struct piece *piece)
 {
     uint32_t id = h->dir[dir].frame.stream;
     struct stream *s = stream_find(h, id);
 
     if (!s && dir == DIR_SERVER)
-        s = stream_unseen(h, id, piece.at);
-    if (!s || !s->x || piece.data.len == 0)
+        s = stream_unseen(h, id, piece->at);
+    if (!s || !s->x || piece->data.len == 0)
         return;
     if (dir == DIR_SERVER)
         response_data(h, s, piece);
@@ -791,7 +792,7 @@ static void feed_data(struct h2 *h, enum dir dir, struct piece *piece)
     struct piece part = take_part(d, piece, is_padding ? d->left : d->left - d->padding);
     d->left -= (uint32_t)part.data.len;
     if (!is_padding && !d->damaged)
-        give_data(h, dir, part);
+        give_data(h, dir, &part);
 }
 
 static void data_ends(struct h2 *h, enum dir dir)
@@ -1033,12 +1034,12 @@ static void pump(struct h2 *h, enum dir dir, struct piece piece, enum h2_more mo
 /* Nothing follows what is queued, or nothing for a while. */
 static void settle(struct h2 *h, enum dir dir, enum h2_more more)
 {
-    pump(h, dir, (struct piece){ 0 }, more);
+    pump(h, dir, (struct piece){ .data = SLICE_LIT("") }, more);
 }
 
 /* ---- the layer ---- */
 
-static void h2_data(void *self, enum dir dir, struct piece piece)
+static void h2_data(void *self, enum dir dir, const struct piece *piece)
 {
     struct h2 *h = self;
     struct direction *d = &h->dir[dir];
@@ -1048,7 +1049,7 @@ static void h2_data(void *self, enum dir dir, struct piece piece)
         if (h->conn->starts_late && !h->windows_known && h->count == 0)
             begin_search(h, dir); /* nor was the preface seen */
     }
-    pump(h, dir, piece, H2_MORE);
+    pump(h, dir, *piece, H2_MORE);
 }
 
 /* len bytes of the frame are missing, but its end is known. */

@@ -259,7 +259,7 @@ static void request_body(const struct har_entry *e, struct exchange *x)
     if (!har_number(e->request, "bodySize", &size) || size < 0)
         size = slice_eq(har_string(e->request, "method"), SLICE_LIT("POST"));
     if (text.len > 0)
-        exchange_request_body(x, (struct piece){ .data = text, .at = at });
+        exchange_request_body(x, &(struct piece){ .data = text, .at = at });
     else
         whole = whole && size == 0;
     if (!whole)
@@ -408,9 +408,10 @@ static void piece_fact(const struct har_entry *e, size_t i, int64_t now, struct 
         message_fact(e, p, at, leg);
         return;
     }
-    exchange_response_body(leg->x, (struct piece){ .data = { e->text.ptr + begin, p->upto - begin },
-                                                   .at = at,
-                                                   .no_time = e->no_time });
+    exchange_response_body(leg->x,
+                           &(struct piece){ .data = { e->text.ptr + begin, p->upto - begin },
+                                            .at = at,
+                                            .no_time = e->no_time });
 }
 
 static void end_fact(const struct har_entry *e, int64_t now, struct har_leg *leg)

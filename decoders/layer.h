@@ -33,14 +33,24 @@ struct piece {
     bool no_time; /* at.time is not the bytes' own: a HAR tells only when all of it was there */
 };
 
+/* n bytes of p from offset `from` on, as a piece of their own. */
+static inline struct piece piece_part(const struct piece *p, size_t from, size_t n)
+{
+    return (struct piece){
+        .data = { p->data.ptr + from, n },
+        .at = p->at,
+        .tcp_end = p->sealed ? p->tcp_end : p->tcp_end - (p->data.len - from - n),
+        .sealed = p->sealed,
+        .ambiguous = p->ambiguous,
+        .no_time = p->no_time,
+    };
+}
+
 /* The first n bytes of p as a piece of their own; p keeps the rest. n <= p->data.len. */
 static inline struct piece piece_take(struct piece *p, size_t n)
 {
-    struct piece head = *p;
+    struct piece head = piece_part(p, 0, n);
 
-    head.data.len = n;
-    if (!p->sealed)
-        head.tcp_end = p->tcp_end - (p->data.len - n);
     p->data.ptr += n;
     p->data.len -= n;
     return head;
@@ -71,7 +81,7 @@ struct silence {
 
 struct layer_ops {
     const char *name;
-    void (*data)(void *self, enum dir dir, struct piece piece);
+    void (*data)(void *self, enum dir dir, const struct piece *piece);
     /* len bytes (0: unknown) that the receiver acknowledged are not in the capture. */
     void (*gap)(void *self, enum dir dir, uint64_t len, struct place at);
     /* The receiver of dir acknowledged all bytes before tcp_offset. */

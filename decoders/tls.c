@@ -394,7 +394,7 @@ static void deliver(struct tls *t, enum dir dir, const struct located *l, struct
     if (s->gap_owed)
         t->up.ops->gap(t->up.self, dir, 0, l->at);
     s->gap_owed = false;
-    t->up.ops->data(t->up.self, dir, piece);
+    t->up.ops->data(t->up.self, dir, &piece);
 }
 
 static void close_up(struct tls *t, enum dir dir, enum close_kind kind, struct place at)
@@ -776,10 +776,11 @@ static void search(struct tls *t, enum dir dir, struct piece *piece)
     search_buffer(t, dir, false);
 }
 
-static void tls_data(void *self, enum dir dir, struct piece piece)
+static void tls_data(void *self, enum dir dir, const struct piece *whole)
 {
     struct tls *t = self;
     struct side *s = &t->side[dir];
+    struct piece piece = *whole;
 
     while ((piece.data.len > 0 || is_buffered(s)) && !t->dead && !s->dead) {
         if (s->skip > 0) {
@@ -860,7 +861,7 @@ static void search_rest(struct tls *t, enum dir dir)
         search_buffer(t, dir, true);
         struct piece none = s->sought;
         none.data.len = 0;
-        tls_data(t, dir, none); /* what follows a record that was found */
+        tls_data(t, dir, &none); /* what follows a record that was found */
     }
 }
 

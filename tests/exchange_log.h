@@ -74,18 +74,18 @@ static void log_flush(struct exchanges *all)
     all->body_of = 0;
 }
 
-static void log_body(const struct exchange *x, enum dir dir, struct piece piece)
+static void log_body(const struct exchange *x, enum dir dir, const struct piece *piece)
 {
     struct exchanges *all = x->all;
 
-    if (piece.data.len == 0)
+    if (piece->data.len == 0)
         abort(); /* no layer hands on nothing */
     if (all->body_of != x->serial || all->body_dir != dir)
         log_flush(all);
     all->body_of = x->serial;
     all->body_dir = dir;
-    all->body_end = piece.tcp_end;
-    if (!buf_add(&all->body, piece.data))
+    all->body_end = piece->tcp_end;
+    if (!buf_add(&all->body, piece->data))
         abort();
 }
 
@@ -202,7 +202,7 @@ void exchange_request_head(struct exchange *x, const struct http_head *head)
     log_head(x->all, head);
 }
 
-void exchange_request_body(struct exchange *x, struct piece piece)
+void exchange_request_body(struct exchange *x, const struct piece *piece)
 {
     log_body(x, DIR_CLIENT, piece);
 }
@@ -239,7 +239,7 @@ void exchange_response_head(struct exchange *x, const struct http_head *head, st
     log_frame(x->all, at);
 }
 
-void exchange_response_body(struct exchange *x, struct piece piece)
+void exchange_response_body(struct exchange *x, const struct piece *piece)
 {
     log_body(x, DIR_SERVER, piece);
 }

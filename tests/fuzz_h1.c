@@ -35,9 +35,9 @@ static void send(struct fuzz_run *r, enum dir dir, struct slice data, size_t cut
         uint8_t *own = (uint8_t *)mem_dup(part);
         r->offset[dir] += part.len;
         r->layer.ops->data(r->layer.self, dir,
-                           (struct piece){ .data = { own, part.len },
-                                           .at = { .frame = r->frame },
-                                           .tcp_end = r->offset[dir] });
+                           &(struct piece){ .data = { own, part.len },
+                                            .at = { .frame = r->frame },
+                                            .tcp_end = r->offset[dir] });
         free(own);
     }
 }

@@ -27,7 +27,7 @@ static void run_data(struct run *r, enum dir dir, struct slice bytes)
     while (bytes.len > 0 && slice_take(&bytes, r->step < bytes.len ? r->step : bytes.len, &part)) {
         r->offset[dir] += part.len;
         r->h2.ops->data(r->h2.self, dir,
-                        (struct piece){ .data = part, .at = r->at, .tcp_end = r->offset[dir] });
+                        &(struct piece){ .data = part, .at = r->at, .tcp_end = r->offset[dir] });
     }
 }
 

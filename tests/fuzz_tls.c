@@ -25,13 +25,13 @@ static void put_record(void *ctx, struct record *rec)
     CHECK(rec->kind == REC_NOTE);
 }
 
-static void up_data(void *self, enum dir dir, struct piece piece)
+static void up_data(void *self, enum dir dir, const struct piece *piece)
 {
     struct watch *w = self;
 
     CHECK(w->has_keys);
-    CHECK(piece.sealed && piece.tcp_end > w->tcp_end[dir] && piece.tcp_end <= w->came[dir]);
-    w->tcp_end[dir] = piece.tcp_end;
+    CHECK(piece->sealed && piece->tcp_end > w->tcp_end[dir] && piece->tcp_end <= w->came[dir]);
+    w->tcp_end[dir] = piece->tcp_end;
 }
 
 static void up_gap(void *self, enum dir dir, uint64_t len, struct place at)
@@ -76,7 +76,7 @@ static void run_op(const struct layer *tls, struct keylog *keys, struct watch *w
     switch (op >> 1 & 3) {
     case 0:
         w->came[dir] += bytes.len;
-        tls->ops->data(tls->self, dir, (struct piece){ .data = bytes, .tcp_end = w->came[dir] });
+        tls->ops->data(tls->self, dir, &(struct piece){ .data = bytes, .tcp_end = w->came[dir] });
         break;
     case 1:
         w->came[dir] += bytes.len;

@@ -152,10 +152,10 @@ void exchange_request_head(struct exchange *x, const struct http_head *h)
     say_head(x, h);
 }
 
-void exchange_request_body(struct exchange *x, struct piece p)
+void exchange_request_body(struct exchange *x, const struct piece *p)
 {
     say(x->all, "#%d", (int)x->serial);
-    say_text(x->all, "body", p.data);
+    say_text(x->all, "body", p->data);
     say(x->all, "\n");
 }
 
@@ -181,13 +181,13 @@ void exchange_response_head(struct exchange *x, const struct http_head *h, struc
     say_head(x, h);
 }
 
-void exchange_response_body(struct exchange *x, struct piece p)
+void exchange_response_body(struct exchange *x, const struct piece *p)
 {
     if (!x->answered)
         abort();
     say(x->all, "#%d ", (int)x->serial);
-    say_time(x->all, p.at);
-    say_text(x->all, p.no_time ? "untimed" : "data", p.data);
+    say_time(x->all, p->at);
+    say_text(x->all, p->no_time ? "untimed" : "data", p->data);
     say(x->all, "\n");
 }
 

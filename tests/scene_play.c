@@ -26,9 +26,9 @@ static struct place place_at(struct play *p, int64_t t)
     return (struct place){ .time = t, .frame = ++p->frame };
 }
 
-static struct piece piece_of(struct slice data, struct place at, uint64_t end)
+static void response_body(struct exchange *x, struct slice data, struct place at, uint64_t end)
 {
-    return (struct piece){ .data = data, .at = at, .tcp_end = end };
+    exchange_response_body(x, &(struct piece){ .data = data, .at = at, .tcp_end = end });
 }
 
 static void play_request(void *ctx, struct scene_exchange *x, const struct http_head *head,
@@ -50,7 +50,7 @@ static void play_request(void *ctx, struct scene_exchange *x, const struct http_
             h.first);
     exchange_request_head(o->x, &h);
     if (body.len > 0)
-        exchange_request_body(o->x, piece_of(body, h.last, 0));
+        exchange_request_body(o->x, &(struct piece){ .data = body, .at = h.last });
     exchange_request_end(o->x, true, h.last);
 }
 
@@ -83,7 +83,7 @@ static void play_response(void *ctx, struct scene_exchange *x, const struct scen
     if (r->body.len == 0)
         return;
     o->sent += r->body.len;
-    exchange_response_body(o->x, piece_of(r->body, at, o->sent));
+    response_body(o->x, r->body, at, o->sent);
 }
 
 static void play_bytes(void *ctx, struct scene_exchange *x, struct slice data, int64_t t)
@@ -92,7 +92,7 @@ static void play_bytes(void *ctx, struct scene_exchange *x, struct slice data, i
     struct playing *o = x->play;
 
     o->sent += data.len;
-    exchange_response_body(o->x, piece_of(data, place_at(p, t), o->sent));
+    response_body(o->x, data, place_at(p, t), o->sent);
 }
 
 static void play_ack(void *ctx, struct scene_exchange *x, int64_t t)

@@ -28,23 +28,24 @@ static const char *who(enum dir dir)
     return dir == DIR_CLIENT ? "C" : "S";
 }
 
-static void spy_data(void *self, enum dir dir, struct piece piece)
+static void spy_data(void *self, enum dir dir, const struct piece *piece)
 {
     struct spy *s = self;
+    struct slice data = piece->data;
     struct slice upgrade = SLICE_LIT("HTTP/1.1 101 ");
 
     script_say(&s->all->log, "%s ", who(dir));
-    script_piece(&s->all->log, &piece);
+    script_piece(&s->all->log, piece);
     script_say(&s->all->log, "\n");
-    if (slice_starts(piece.data, upgrade) && s->upgrade.take) {
-        piece.data.ptr += upgrade.len;
-        piece.data.len -= upgrade.len;
-        s->up = s->upgrade.take(s->upgrade.ctx, piece.data, NULL);
+    if (slice_starts(data, upgrade) && s->upgrade.take) {
+        data.ptr += upgrade.len;
+        data.len -= upgrade.len;
+        s->up = s->upgrade.take(s->upgrade.ctx, data, NULL);
     }
-    if (s->above.make && !s->up.ops && piece.data.ptr[0] == '(') /* "(alpn)first bytes" */ {
-        const uint8_t *end = memchr(piece.data.ptr, ')', piece.data.len);
-        struct slice alpn = { piece.data.ptr + 1, (size_t)(end - piece.data.ptr) - 1 };
-        struct slice first = { end + 1, piece.data.len - alpn.len - 2 };
+    if (s->above.make && !s->up.ops && data.ptr[0] == '(') /* "(alpn)first bytes" */ {
+        const uint8_t *end = memchr(data.ptr, ')', data.len);
+        struct slice alpn = { data.ptr + 1, (size_t)(end - data.ptr) - 1 };
+        struct slice first = { end + 1, data.len - alpn.len - 2 };
         s->up = s->above.make(s->above.ctx, alpn, first, dir);
     }
 }

@@ -45,10 +45,10 @@ static void play_bytes(struct play *p, enum dir dir, const uint8_t *ptr, size_t 
     uint8_t *own = mem_alloc(len);
     memcpy(own, ptr, len);
     p->layer.ops->data(p->layer.self, dir,
-                       (struct piece){ .data = { own, len },
-                                       .at = play_at(p),
-                                       .tcp_end = p->offset[dir],
-                                       .sealed = p->sealed });
+                       &(struct piece){ .data = { own, len },
+                                        .at = play_at(p),
+                                        .tcp_end = p->offset[dir],
+                                        .sealed = p->sealed });
     free(own);
 }
 
@@ -655,10 +655,10 @@ static void test_places(void **state)
 }
 
 /* What takes over from h1 in the test below: writes down what it gets. */
-static void next_data(void *self, enum dir dir, struct piece piece)
+static void next_data(void *self, enum dir dir, const struct piece *piece)
 {
     log_printf(self, "next %s \"" SLICE_FMT "\"\n", dir == DIR_CLIENT ? "sends" : "receives",
-               SLICE_ARG(piece.data));
+               SLICE_ARG(piece->data));
 }
 
 static void next_gap(void *self, enum dir dir, uint64_t len, struct place at)

@@ -80,7 +80,7 @@ static void say(struct talk *t, enum dir dir, const char *text)
     t->offset[dir] += strlen(text);
     t->layer.ops->data(
         t->layer.self, dir,
-        (struct piece){ .data = slice_str(text), .at = here(t), .tcp_end = t->offset[dir] });
+        &(struct piece){ .data = slice_str(text), .at = here(t), .tcp_end = t->offset[dir] });
 }
 
 static void talk_end(struct talk *t, const char *want)

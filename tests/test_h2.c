@@ -99,7 +99,7 @@ static void observe(struct observer *o, enum dir dir, struct slice bytes)
     o->offset[dir] += bytes.len;
     o->h2.ops->data(
         o->h2.self, dir,
-        (struct piece){ .data = { exact, bytes.len }, .at = now(o), .tcp_end = o->offset[dir] });
+        &(struct piece){ .data = { exact, bytes.len }, .at = now(o), .tcp_end = o->offset[dir] });
     free(exact);
 }
 

@@ -360,15 +360,15 @@ struct observer {
     bool finished;
 };
 
-static void up_data(void *self, enum dir dir, struct piece piece)
+static void up_data(void *self, enum dir dir, const struct piece *piece)
 {
     struct observer *o = self;
 
-    assert_true(piece.sealed);
-    assert_true(piece.tcp_end > o->tcp_end[dir]);
-    assert_true(piece.tcp_end <= o->offset[dir]);
-    o->tcp_end[dir] = piece.tcp_end;
-    assert_true(buf_add(&o->got[dir], piece.data));
+    assert_true(piece->sealed);
+    assert_true(piece->tcp_end > o->tcp_end[dir]);
+    assert_true(piece->tcp_end <= o->offset[dir]);
+    o->tcp_end[dir] = piece->tcp_end;
+    assert_true(buf_add(&o->got[dir], piece->data));
 }
 
 static void up_gap(void *self, enum dir dir, uint64_t len, struct place at)
@@ -460,7 +460,7 @@ static void observe(struct observer *o, enum dir dir, struct slice bytes, size_t
         uint8_t *exact = (uint8_t *)mem_dup(part); /* a read past the end is seen */
         o->offset[dir] += part.len;
         o->tls.ops->data(o->tls.self, dir,
-                         (struct piece){ .data = { exact, part.len }, .tcp_end = o->offset[dir] });
+                         &(struct piece){ .data = { exact, part.len }, .tcp_end = o->offset[dir] });
         free(exact);
     }
 }
