@@ -60,6 +60,17 @@ static inline uint64_t bytes_equal(uint64_t w, uint8_t c)
 }
 #endif
 
+#ifdef BYTES_SSE2
+/* A bit for each byte that is 0xff, the first byte's lowest. */
+static inline uint64_t bytes_mask64(__m128i a, __m128i b, __m128i c, __m128i d)
+{
+    uint64_t low = (uint32_t)_mm_movemask_epi8(a) | (uint32_t)_mm_movemask_epi8(b) << 16;
+    uint64_t high = (uint32_t)_mm_movemask_epi8(c) | (uint32_t)_mm_movemask_epi8(d) << 16;
+
+    return low | high << 32;
+}
+#endif
+
 /* The first CR or LF. */
 static inline const uint8_t *bytes_line_end(const uint8_t *p, const uint8_t *end)
 {
@@ -73,7 +84,7 @@ static inline const uint8_t *bytes_line_end(const uint8_t *p, const uint8_t *end
         __m128i c = bytes_either(bytes_load16(p + 32), lf, cr);
         __m128i d = bytes_either(bytes_load16(p + 48), lf, cr);
         if (_mm_movemask_epi8(_mm_or_si128(_mm_or_si128(a, b), _mm_or_si128(c, d))))
-            break;
+            return p + __builtin_ctzll(bytes_mask64(a, b, c, d));
     }
     for (; end - p >= 16; p += 16) {
         int mask = _mm_movemask_epi8(bytes_either(bytes_load16(p), lf, cr));
@@ -96,6 +107,8 @@ static inline const uint8_t *bytes_line_end(const uint8_t *p, const uint8_t *end
 static inline const uint8_t *bytes_non_ascii(const uint8_t *p, const uint8_t *end)
 {
 #ifdef BYTES_SSE2
+    const uint8_t *begin = p;
+
     for (; end - p >= 64; p += 64) {
         __m128i ab = _mm_or_si128(bytes_load16(p), bytes_load16(p + 16));
         __m128i cd = _mm_or_si128(bytes_load16(p + 32), bytes_load16(p + 48));
@@ -106,6 +119,10 @@ static inline const uint8_t *bytes_non_ascii(const uint8_t *p, const uint8_t *en
         int mask = _mm_movemask_epi8(bytes_load16(p));
         if (mask)
             return p + __builtin_ctz((unsigned)mask);
+    }
+    if (end - begin >= 16) { /* the last 16 bytes, some of them again */
+        int mask = _mm_movemask_epi8(bytes_load16(end - 16));
+        return mask ? end - 16 + __builtin_ctz((unsigned)mask) : end;
     }
 #else
     for (; end - p >= 8; p += 8) {

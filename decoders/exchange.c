@@ -471,7 +471,7 @@ static void feed_events(void *ctx, struct slice in)
         x->ambiguous = false;
     }
     x->ambiguous |= x->now->ambiguous;
-    while (sse_next(&x->sse, &in, &item)) {
+    while (in.len > 0 && sse_next(&x->sse, &in, &item)) {
         struct record rec;
         uint64_t tcp_end = tcp_end_at(x, in.len);
         if (item.kind == SSE_COMMENT) {

@@ -183,20 +183,20 @@ static bool line_split(struct slice line, struct slice *name, struct slice *valu
 /* "name:value", as nearly all lines are. The names differ in their first letters. */
 static const struct field *field_starts(struct slice line, struct slice *value)
 {
-    const struct field *f = line.ptr[0] == 'd'   ? &fields[FIELD_DATA]
-                            : line.ptr[0] == 'i' ? &fields[FIELD_ID]
-                            : line.ptr[0] == 'e' ? &fields[FIELD_EVENT]
-                                                 : &fields[FIELD_RETRY];
-    size_t n = f->name.len;
+#define STARTS(text) (line.len >= sizeof(text) - 1 && memcmp(line.ptr, text, sizeof(text) - 1) == 0)
+    const struct field *f = NULL;
 
-    if (line.len <= n || line.ptr[n] != ':')
-        return NULL;
-    for (size_t i = 0; i < n; i++) {
-        if (line.ptr[i] != f->name.ptr[i])
-            return NULL;
+    switch (line.ptr[0]) {
+    case 'd': f = STARTS("data:") ? &fields[FIELD_DATA] : NULL; break;
+    case 'i': f = STARTS("id:") ? &fields[FIELD_ID] : NULL; break;
+    case 'e': f = STARTS("event:") ? &fields[FIELD_EVENT] : NULL; break;
+    case 'r': f = STARTS("retry:") ? &fields[FIELD_RETRY] : NULL; break;
+    default: break;
     }
-    *value = value_of((struct slice){ line.ptr + n + 1, line.len - n - 1 });
+    if (f)
+        *value = value_of((struct slice){ line.ptr + f->name.len + 1, line.len - f->name.len - 1 });
     return f;
+#undef STARTS
 }
 
 static void take_field(struct sse *d, struct slice line)
@@ -314,13 +314,9 @@ static struct slice strip_bom(const struct sse *d, struct slice line)
     return (struct slice){ line.ptr + BOM.len, line.len - BOM.len };
 }
 
-/* True when the line completes an item. */
+/* True when the line completes an item. Not in the lost state. */
 static bool take_text(struct sse *d, struct slice line, struct sse_item *ret)
 {
-    if (d->lost) {
-        skip_line(d, line);
-        return false;
-    }
     if (line.len > d->line.max)
         line.len = d->line.max; /* as it had come in pieces */
     line = strip_bom(d, line);
@@ -336,10 +332,34 @@ static bool take_text(struct sse *d, struct slice line, struct sse_item *ret)
     return put_item(d, SSE_COMMENT, ret);
 }
 
+/* Nearly all lines are whole and end with an LF: takes those that come first. */
+static bool take_whole_lines(struct sse *d, struct slice *input, struct sse_item *ret)
+{
+    const uint8_t *p = input->ptr;
+    const uint8_t *end = p + input->len;
+    uint64_t offset = d->offset;
+    bool done = false;
+
+    if (d->partial || d->after_cr || d->lost)
+        return false;
+    while (!done) {
+        const uint8_t *stop = bytes_line_end(p, end);
+        if (stop == end || *stop == '\r')
+            break;
+        d->line_begin = offset;
+        offset += (size_t)(stop + 1 - p);
+        d->offset = offset;
+        d->ends |= END_LF;
+        done = take_text(d, (struct slice){ p, (size_t)(stop - p) }, ret);
+        p = stop + 1;
+    }
+    *input = (struct slice){ p, (size_t)(end - p) };
+    return done;
+}
+
 bool sse_next(struct sse *d, struct slice *input, struct sse_item *ret)
 {
     struct slice line;
-    bool done = false;
 
     if (!d->fields && !d->partial) {
         buf_shrink(&d->line);
@@ -347,8 +367,12 @@ bool sse_next(struct sse *d, struct slice *input, struct sse_item *ret)
         buf_shrink(&d->event);
         buf_shrink(&d->data);
     }
+    bool done = take_whole_lines(d, input, ret);
     while (!done && take_line(d, input, &line)) {
-        done = take_text(d, line, ret);
+        if (d->lost)
+            skip_line(d, line);
+        else
+            done = take_text(d, line, ret);
         if (!d->partial)
             continue;
         block_keep(d);
