@@ -33,20 +33,9 @@ struct exchange {
     uint64_t conn_serial;
     uint64_t serial;
 
-    struct arena *head; /* the request's strings, until it is emitted */
-    struct rec_request request;
-    struct place request_last;
-    bool has_request;
-    bool request_emitted;
-    bool request_whole;
-    bool request_coded;
-
     bool answered;
     enum body_kind body;
     struct coding *coding;
-    struct sse sse;
-    struct buf kept; /* request body, then a response body that is no event stream */
-    bool kept_cut;   /* past the ceiling, or a gap in it */
     uint32_t ordinal;
     uint64_t body_bytes;
     uint64_t tcp_end;   /* of the last byte of the response */
@@ -56,9 +45,21 @@ struct exchange {
     struct place last;
     const struct piece *now; /* the piece being decoded */
     bool ambiguous;          /* the unfinished block rests on ambiguous bytes */
-    struct buf look;         /* its first bytes */
+    bool unlabelled;         /* a good response, plain, and of no event stream by its head */
+    struct sse sse;
+
+    struct buf kept; /* request body, then a response body that is no event stream */
+    bool kept_cut;   /* past the ceiling, or a gap in it */
+    struct buf look; /* the first bytes of the body */
     struct place look_at;
-    bool unlabelled; /* a good response, plain, and of no event stream by its head */
+
+    struct arena *head; /* the request's strings, until it is emitted */
+    struct rec_request request;
+    struct place request_last;
+    bool has_request;
+    bool request_emitted;
+    bool request_whole;
+    bool request_coded;
 };
 
 struct exchanges *exchanges_new(struct record_sink sink, const struct exchange_limits *limits)

@@ -99,7 +99,8 @@ struct half {
 enum flow_state { FLOW_LIVE, FLOW_CLOSING, FLOW_OVER, FLOW_STATES };
 
 struct flow {
-    struct half half[2];
+    uint64_t key; /* what it is found by comes first */
+    struct flow *chain;
     struct endpoint end[2];
     struct conn conn;
     void *user;
@@ -112,10 +113,8 @@ struct flow {
     uint64_t segments;
     struct place last; /* of its segments */
     int64_t touched;   /* time of the segment that its place among the flows of its state is for */
-
-    uint64_t key;
-    struct flow *chain;
     struct flow *older, *newer; /* of the same state */
+    struct half half[2];
 };
 
 /* Chunks made and not yet taken. */

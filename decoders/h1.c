@@ -93,8 +93,7 @@ struct h1 {
     const struct conn *conn;
     uint64_t serial;
     struct h1_upgrade upgrade;
-    struct layer up; /* has taken over */
-    struct side side[2];
+    struct layer up;       /* has taken over */
     struct pending *first; /* the queue */
     struct pending *last;
     size_t waiting;
@@ -106,8 +105,9 @@ struct h1 {
     struct place client_close;
     uint64_t acked;
     struct place acked_at;
-    struct late late[LATE_MAX];
     size_t lates;
+    struct side side[2];
+    struct late late[LATE_MAX];
 };
 
 static void settle(struct side *s);

@@ -282,8 +282,8 @@ static bool take_line(struct sse *d, struct slice *input, struct slice *line)
     return true;
 }
 
-/* Ends a block or comment; always true. */
-static bool put_item(struct sse *d, enum sse_kind kind, struct sse_item *ret)
+/* Ends a block or comment. */
+static void put_item(struct sse *d, enum sse_kind kind, struct sse_item *ret)
 {
     d->item.kind = kind;
     d->item.end = d->offset;
@@ -293,7 +293,6 @@ static bool put_item(struct sse *d, enum sse_kind kind, struct sse_item *ret)
     d->item = no_item;
     d->fields = false;
     d->data_cut = false;
-    return true;
 }
 
 /* In the lost state; the first line end after the gap may end a line that began in it. */
@@ -320,16 +319,17 @@ static bool take_text(struct sse *d, struct slice line, struct sse_item *ret)
     if (line.len > d->line.max)
         line.len = d->line.max; /* as it had come in pieces */
     line = strip_bom(d, line);
-    if (line.len == 0)
-        return d->fields && put_item(d, SSE_BLOCK, ret);
-    if (line.ptr[0] != ':') {
+    bool comment = line.len > 0 && line.ptr[0] == ':';
+    if (line.len > 0 && !comment) {
         take_field(d, line);
         return false;
     }
-    if (d->fields)
-        return false; /* a comment within a block */
-    d->item.begin = d->line_begin;
-    return put_item(d, SSE_COMMENT, ret);
+    if (d->fields == comment)
+        return false; /* a comment within a block, or a blank line outside of one */
+    if (comment)
+        d->item.begin = d->line_begin;
+    put_item(d, comment ? SSE_COMMENT : SSE_BLOCK, ret);
+    return true;
 }
 
 /* Nearly all lines are whole and end with an LF: takes those that come first. */
