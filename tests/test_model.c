@@ -199,9 +199,11 @@ static void test_orphan_keeps_its_ids(void **state)
     put_get(&t, 2, SLICE_LIT("e100"));
     put_head(&t, 2);
     put_event(&t, 2, 101);
-    put_event(&t, 2, 300);
 
     const struct session *s = t.model->session[t.model->session_count - 1];
+    assert_int_not_equal(event_by_id(s, SLICE_LIT("e250")), NONE);
+    assert_int_equal(event_by_id(s, SLICE_LIT("e300")), NONE);
+    put_event(&t, 2, 300);
     struct brief b;
     assert_int_equal(s->leg_count, 2);
     assert_int_equal(s->leg[0]->stream, s->leg[1]->stream);
@@ -210,11 +212,14 @@ static void test_orphan_keeps_its_ids(void **state)
     assert_int_not_equal(e->first, e->index);
     assert_int_equal(b.ordinal, 101);
     assert_int_equal(event_at(s, s->leg[1]->last_event)->ordinal, 300);
+    put_event(&t, 2, 299); /* and so is one that comes after they were moved */
+    e = event_at(s, s->leg[1]->last_event);
+    assert_int_not_equal(e->first, e->index);
     tape_free(&t);
 }
 
 /* Ids that count, by one or by more, with and without leading zeros, and ids that do not. */
-static void id_of(unsigned i, char id[static 40])
+static void id_of_any_form(unsigned i, char id[static 40])
 {
     static const char *const forms[] = { "%u",   "%u0",  "a%u",       "a0%u", "a%05u",
                                          "%u-b", "%x-c", "a%u000000", "b%u8", "%o_%u" };
@@ -228,12 +233,35 @@ static void id_of(unsigned i, char id[static 40])
         snprintf(id, 40, "%016llx", (unsigned long long)hash_mix(i, 7));
 }
 
-static void test_ids(void **state)
+static void id_of_one_run(unsigned i, char id[static 40])
+{
+    snprintf(id, 40, "stream-1_%u", i + 7);
+}
+
+/* Counts to a hundred, jumps on, and goes back by half of it. */
+static void id_of_runs(unsigned i, char id[static 40])
+{
+    unsigned round = i / 100;
+
+    snprintf(id, 40, "e%u", (round % 2 ? round * 200 : round * 200 - 150 * (round > 0)) + i % 100);
+}
+
+/* Several counters take turns, each for a while. */
+static void id_of_three(unsigned i, char id[static 40])
+{
+    snprintf(id, 40, "%c%u", (int)('a' + i / 5 % 3), i / 15 * 5 + i % 5);
+}
+
+static void id_of_many(unsigned i, char id[static 40])
+{
+    snprintf(id, 40, "%c%u", (int)('a' + i / 2 % 13), i / 26 * 2 + i % 2);
+}
+
+static void check_ids(void (*id_of)(unsigned i, char id[static 40]))
 {
     struct tape t = tape_new(100000);
     char id[40];
 
-    (void)state;
     put_get(&t, 1, (struct slice){ 0 });
     put_head(&t, 1);
     struct table first = { 0 };
@@ -243,6 +271,11 @@ static void test_ids(void **state)
         *at = *at ? *at : i + 1;
         put_event_as(&t, 1, i, id);
         put_ack(&t, 1, 100 * (i + 1));
+        if (i % 37 == 0) { /* at any time, not only in the end */
+            id_of(i / 2, id);
+            assert_int_equal(event_by_id(t.model->session[0], slice_str(id)),
+                             *table_get(&first, hash_bytes(slice_str(id))) - 1);
+        }
     }
     const struct session *s = t.model->session[0];
     for (unsigned i = 0; i < 20000; i++) {
@@ -258,6 +291,16 @@ static void test_ids(void **state)
     }
     table_release(&first);
     tape_free(&t);
+}
+
+static void test_ids(void **state)
+{
+    (void)state;
+    check_ids(id_of_any_form);
+    check_ids(id_of_one_run);
+    check_ids(id_of_runs);
+    check_ids(id_of_three);
+    check_ids(id_of_many);
 }
 
 static void put_end(struct tape *t, uint64_t exchange)

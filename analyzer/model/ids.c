@@ -1,9 +1,11 @@
 /*
  * ids.c - which event of a session has an id.
  *
- * A million ids do not fit the caches, but most ids count: the next one is the last one plus one.
- * Their hashes differ like their numbers, so that eight in a row stand side by side in one line of
- * the cache; the lines themselves are in no order.
+ * Most ids count: the next one is the last one plus one, and so is the index of its event. Such a
+ * run is three numbers, and an id above all with its prefix is new: both without a look at the
+ * table. A run that has ended goes into the table. A million ids do not fit the caches there, but
+ * the hashes of ids that count differ like their numbers, so that eight in a row stand side by side
+ * in one line of the cache; the lines themselves are in no order.
  */
 #include "model_impl.h"
 
@@ -29,17 +31,16 @@ static size_t number_begin(struct slice id)
     return i;
 }
 
-uint64_t id_hash(struct slice id)
+struct id_key id_key_of(struct slice id)
 {
     size_t begin = number_begin(id);
-    uint64_t hash = hash_bytes((struct slice){ id.ptr, begin });
-    uint64_t number = 0;
+    struct id_key key = { .prefix = hash_bytes((struct slice){ id.ptr, begin }) };
 
     if (begin < id.len)
-        hash = hash_mix(hash, 1); /* else "a0" would be "a" */
+        key.prefix = hash_mix(key.prefix, 1); /* else "a0" would be "a" */
     for (size_t i = begin; i < id.len; i++)
-        number = number * 10 + (uint64_t)(id.ptr[i] - '0');
-    return hash + number;
+        key.number = key.number * 10 + (uint64_t)(id.ptr[i] - '0');
+    return key;
 }
 
 void ids_release(struct id_index *ix)
@@ -113,22 +114,45 @@ static void enlarge(struct session *s)
     free(old.slot);
 }
 
-void ids_prefetch(const struct session *s, uint64_t hash)
-{
-    const struct id_index *ix = &s->ids;
+/* ---- ids that count ---- */
 
-    if (ix->cap > 0)
-        __builtin_prefetch(&ix->slot[probe_begin(ix, (uint32_t)hash).at]);
+/* No id like it came before. */
+static bool is_new(const struct id_index *ix, struct id_key key)
+{
+    for (unsigned i = 0; i < ix->counters; i++) {
+        if (ix->counter[i].prefix == key.prefix)
+            return key.number > ix->counter[i].top;
+    }
+    return !ix->uncounted;
 }
 
-uint32_t ids_get(const struct session *s, uint64_t hash)
+static void note_counter(struct id_index *ix, struct id_key key)
 {
-    uint64_t slot = s->ids.cap ? *slot_find(s, hash) : 0;
+    unsigned i = 0;
 
-    return slot ? (uint32_t)slot - 1 : NONE;
+    while (i < ix->counters && ix->counter[i].prefix != key.prefix)
+        i++;
+    if (i == ID_COUNTERS) {
+        ix->uncounted = true;
+        return;
+    }
+    if (i == ix->counters) {
+        ix->counters++;
+        ix->counter[i].prefix = key.prefix;
+        ix->counter[i].top = key.number;
+    }
+    if (ix->counter[i].top < key.number)
+        ix->counter[i].top = key.number;
 }
 
-uint32_t ids_put(struct session *s, uint64_t hash, uint32_t index)
+/* How far into the run the id is; not below run.count: it is not in it. */
+static uint64_t place_in_run(const struct id_index *ix, struct id_key key)
+{
+    return key.prefix + key.number - ix->run.hash;
+}
+
+/* Unless it is there. */
+static void table_add(struct session *s, uint64_t hash, uint32_t index)
 {
     struct id_index *ix = &s->ids;
 
@@ -136,21 +160,80 @@ uint32_t ids_put(struct session *s, uint64_t hash, uint32_t index)
         enlarge(s);
     uint64_t *slot = slot_find(s, hash);
     if (*slot != 0)
-        return (uint32_t)*slot - 1;
-    chunk_of(s, index)->brief[index & (CHUNK - 1)].id_hash = (uint32_t)(hash >> 32);
+        return;
     *slot = hash << 32 | (index + 1);
     ix->count++;
+}
+
+static void run_end(struct session *s)
+{
+    struct id_index *ix = &s->ids;
+
+    for (uint32_t i = 0; i < ix->run.count; i++) {
+        if (chunk_of(s, ix->run.index + i)) /* not forgotten */
+            table_add(s, ix->run.hash + i, ix->run.index + i);
+    }
+    ix->run.count = 0;
+}
+
+/* ---- all of them ---- */
+
+void ids_prefetch(const struct session *s, struct id_key key)
+{
+    const struct id_index *ix = &s->ids;
+
+    if (ix->cap > 0 && !is_new(ix, key))
+        __builtin_prefetch(&ix->slot[probe_begin(ix, (uint32_t)(key.prefix + key.number)).at]);
+}
+
+uint32_t ids_get(const struct session *s, struct id_key key)
+{
+    const struct id_index *ix = &s->ids;
+    uint64_t place = place_in_run(ix, key);
+
+    if (is_new(ix, key))
+        return NONE;
+    if (place < ix->run.count) {
+        uint32_t index = ix->run.index + (uint32_t)place;
+        return chunk_of(s, index) ? index : NONE; /* forgotten */
+    }
+    uint64_t slot = ix->cap ? *slot_find(s, key.prefix + key.number) : 0;
+    return slot ? (uint32_t)slot - 1 : NONE;
+}
+
+uint32_t ids_put(struct session *s, struct id_key key, uint32_t index)
+{
+    struct id_index *ix = &s->ids;
+    uint64_t hash = key.prefix + key.number;
+    uint32_t found = ids_get(s, key);
+
+    if (found != NONE)
+        return found;
+    note_counter(ix, key);
+    chunk_of(s, index)->brief[index & (CHUNK - 1)].id_hash = (uint32_t)(hash >> 32);
+    if (place_in_run(ix, key) != ix->run.count || index != ix->run.index + ix->run.count) {
+        run_end(s);
+        ix->run.hash = hash;
+        ix->run.index = index;
+    }
+    ix->run.count++;
     return index;
 }
 
-void ids_take_over(struct session *s, const struct session *from, uint32_t base)
+void ids_take_over(struct session *s, struct session *from, uint32_t base)
 {
+    struct id_index *ix = &s->ids;
+
+    for (unsigned i = 0; i < from->ids.counters; i++)
+        note_counter(ix, (struct id_key){ from->ids.counter[i].prefix, from->ids.counter[i].top });
+    ix->uncounted |= from->ids.uncounted;
+    run_end(from);
+    run_end(s);
     for (size_t k = 0; k < from->ids.cap; k++) {
         uint64_t slot = from->ids.slot[k];
         uint32_t at = (uint32_t)slot - 1;
         struct brief b;
-        if (slot == 0 || event_at(s, base + at) || !event_brief(from, at, &b))
-            continue;
-        ids_put(s, (uint64_t)b.id_hash << 32 | slot >> 32, base + at);
+        if (slot != 0 && !event_at(s, base + at) && event_brief(from, at, &b))
+            table_add(s, (uint64_t)b.id_hash << 32 | slot >> 32, base + at);
     }
 }

@@ -120,7 +120,7 @@ struct event *event_new(struct session *s, size_t messages, struct slice id)
 
 /* ---- ids ---- */
 
-void event_index_id(struct session *s, struct event *e)
+void event_index_id(struct session *s, struct event *e, struct id_key key)
 {
     struct event_chunk *c = chunk_of(s, e->index);
 
@@ -131,7 +131,7 @@ void event_index_id(struct session *s, struct event *e)
     };
     if (!e->has_id || e->id.len == 0 || e->first != e->index)
         return;
-    uint32_t at = ids_put(s, e->id_hash, e->index);
+    uint32_t at = ids_put(s, key, e->index);
     if (at == e->index)
         return;
     /* Another event has the id: keep the chain, newest last. */
@@ -149,7 +149,7 @@ void event_index_id(struct session *s, struct event *e)
     }
 }
 
-void ledger_take_over(struct session *s, const struct session *from, uint32_t base)
+void ledger_take_over(struct session *s, struct session *from, uint32_t base)
 {
     struct impl *im = impl_of(s->model);
 
@@ -167,9 +167,9 @@ void ledger_take_over(struct session *s, const struct session *from, uint32_t ba
     ids_take_over(s, from, base);
 }
 
-uint32_t event_by_hash(const struct session *s, struct slice id, uint64_t hash)
+uint32_t event_by_key(const struct session *s, struct slice id, struct id_key key)
 {
-    uint32_t found = ids_get(s, hash);
+    uint32_t found = ids_get(s, key);
     const struct event *e = event_at(s, found);
 
     return e && !slice_eq(e->id, id) ? NONE : found;
@@ -177,7 +177,7 @@ uint32_t event_by_hash(const struct session *s, struct slice id, uint64_t hash)
 
 uint32_t event_by_id(const struct session *s, struct slice id)
 {
-    return id.len ? event_by_hash(s, id, id_hash(id)) : NONE;
+    return id.len ? event_by_key(s, id, id_key_of(id)) : NONE;
 }
 
 uint32_t event_by_id_before(const struct session *s, struct slice id, int64_t t)

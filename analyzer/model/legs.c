@@ -243,8 +243,6 @@ static void event_fill(struct session *s, struct event *e, const struct record *
     bool message = has_message(&r->body);
 
     e->has_id = r->has_id;
-    e->id_hash = e->has_id && r->id.len ? id_hash(r->id) : 0;
-    ids_prefetch(s, e->id_hash); /* far from the caches, and not needed yet */
     e->dispatched = r->dispatched;
     e->priming = r->has_id && !r->id_only_known && nothing;
     e->ambiguous = r->ambiguous;
@@ -270,9 +268,9 @@ static bool same_content(const struct event *a, const struct event *b)
 }
 
 /* Looks the id up: is this an event that came before, or another one under its id? */
-static void event_identify(struct session *s, struct event *e)
+static void event_identify(struct session *s, struct event *e, struct id_key key)
 {
-    uint32_t at = e->has_id && e->id.len ? event_by_hash(s, e->id, e->id_hash) : NONE;
+    uint32_t at = e->has_id && e->id.len ? event_by_key(s, e->id, key) : NONE;
     struct brief b;
 
     e->first = e->index;
@@ -364,7 +362,7 @@ static void event_rebind(struct session *s, struct event *first, struct event *e
     e->marks |= EV_PINNED;
 }
 
-static void event_bind(struct session *s, struct leg *l, struct event *e)
+static void event_bind(struct session *s, struct leg *l, struct event *e, struct id_key key)
 {
     struct event *first = event_at(s, e->first);
 
@@ -379,7 +377,7 @@ static void event_bind(struct session *s, struct leg *l, struct event *e)
     } else if (!e->keepalive) {
         stream_append(s, s->stream[l->stream], e);
     }
-    event_index_id(s, e);
+    event_index_id(s, e, key);
     if (e->same_id != NONE) {
         s->ids_reused = true;
         e->marks |= EV_PINNED;
@@ -451,17 +449,19 @@ void leg_event(struct session *s, struct exch *x, const struct record *rec,
     const struct rec_event *r = &rec->event;
     size_t msgs = r->body.status == RPC_OK ? r->body.count : 0;
     struct event *e = event_new(s, msgs, r->id);
+    struct id_key key = id_key_of(e->id);
 
+    ids_prefetch(s, key); /* far from the caches, and not needed yet */
     e->leg = l->index;
     e->stream = l->stream;
     e->shown_by = shown_by;
     e->next_in_leg = e->same_id = e->next_same_id = e->new_id_of = e->track = NONE;
     event_fill(s, e, rec);
     messages_fill(s->model, e->msg, &r->body, e->at);
-    event_identify(s, e);
+    event_identify(s, e, key);
     event_find_renamed(s, l, e);
     event_find_foreign(s, l, e);
-    event_bind(s, l, e);
+    event_bind(s, l, e, key);
     leg_chain(s, l, e);
     leg_oddities(l, e);
     if (e->keepalive)

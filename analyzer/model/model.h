@@ -296,7 +296,6 @@ struct event {
     bool dull_messages; /* private: notifications that nothing is to be said of */
     enum rpc_status status;
     bool batch;
-    uint64_t id_hash;
     uint64_t digest; /* of the content: JSON digest, else of the bytes */
     struct slice id;
     struct slice name; /* event field; empty: message */
@@ -456,12 +455,24 @@ struct peer {
 #define CHUNK 64
 struct event_chunk;
 
-/* Private. A slot holds the low half of an id's hash and, below it, the event's index + 1; the
- * event's brief holds the high half. */
+/* Private: see ids.c. A slot holds the low half of an id's hash and, below it, the event's index +
+ * 1; the event's brief holds the high half. */
+#define ID_COUNTERS 4
 struct id_index {
     uint64_t *slot;
     size_t cap; /* 0 or a power of two */
     size_t count;
+    struct {
+        uint64_t hash; /* of the first one */
+        uint32_t index;
+        uint32_t count;
+    } run;
+    struct {
+        uint64_t prefix;
+        uint64_t top;
+    } counter[ID_COUNTERS];
+    unsigned counters;
+    bool uncounted; /* there are ids of other prefixes */
 };
 
 struct session {

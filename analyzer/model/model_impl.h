@@ -73,16 +73,20 @@ static inline struct event_chunk *chunk_of(const struct session *s, uint32_t ind
 
 /* ids.c */
 void ids_release(struct id_index *ix);
-/* Ids that count differ in few bits of it, which ids.c knows how to use. */
-uint64_t id_hash(struct slice id);
-/* An id with this hash will be asked for. */
-void ids_prefetch(const struct session *s, uint64_t hash);
-/* The event with an id of that hash; NONE: there is none. */
-uint32_t ids_get(const struct session *s, uint64_t hash);
-/* The same, where index takes the place if there is none. */
-uint32_t ids_put(struct session *s, uint64_t hash, uint32_t index);
+/* What an id is known by: two with the same sum are the same. */
+struct id_key {
+    uint64_t prefix; /* hash of what stands before the number that it ends with */
+    uint64_t number; /* 0: none */
+};
+struct id_key id_key_of(struct slice id);
+/* An id will be asked for. */
+void ids_prefetch(const struct session *s, struct id_key key);
+/* The event with that id; NONE: there is none. */
+uint32_t ids_get(const struct session *s, struct id_key key);
+/* The same, where index, that of the newest event, takes the place if there is none. */
+uint32_t ids_put(struct session *s, struct id_key key, uint32_t index);
 /* The ids of reduced events of `from`, which are now those from index `base` on in s. */
-void ids_take_over(struct session *s, const struct session *from, uint32_t base);
+void ids_take_over(struct session *s, struct session *from, uint32_t base);
 
 /* ledger.c */
 /* The next event of a session, zeroed but for a copy of its id and so many messages. */
@@ -90,13 +94,13 @@ struct event *event_new(struct session *s, size_t messages, struct slice id);
 /* The next event of s is one that another session gives up; NULL: it is reduced. */
 void event_adopt(struct session *s, struct event *e);
 /* After all events of `from` became those from index `base` on in s: what is known of them. */
-void ledger_take_over(struct session *s, const struct session *from, uint32_t base);
+void ledger_take_over(struct session *s, struct session *from, uint32_t base);
 void event_free(struct model *m, struct event *e);
-void event_index_id(struct session *s, struct event *e);
+void event_index_id(struct session *s, struct event *e, struct id_key key);
 /* Reduces old events when they take too much memory; forgets the oldest ids past the ceiling. */
 void ledger_trim(struct model *m);
-/* event_by_id() of an id, not empty, whose hash is known. */
-uint32_t event_by_hash(const struct session *s, struct slice id, uint64_t hash);
+/* event_by_id() of an id, not empty, whose key is known. */
+uint32_t event_by_key(const struct session *s, struct slice id, struct id_key key);
 bool messages_are_dull(const struct session *s, const struct event *e);
 void event_pin(struct session *s, uint32_t index);
 
