@@ -218,6 +218,31 @@ static void test_orphan_keeps_its_ids(void **state)
     tape_free(&t);
 }
 
+/* The newest events are whole, and do not tell how far the reduced ones counted. */
+static void test_orphan_keeps_its_counters(void **state)
+{
+    struct tape t = tape_new(20000);
+    char id[20];
+
+    (void)state;
+    put_head(&t, 1);
+    for (unsigned i = 0; i < 300; i++)
+        put_event(&t, 1, i);
+    for (unsigned i = 0; i < 50; i++) {
+        snprintf(id, sizeof(id), "f%u", i);
+        put_event_as(&t, 1, 300 + i, id);
+    }
+    put_get(&t, 2, SLICE_LIT("e100"));
+    put_head(&t, 2);
+    put_event(&t, 2, 101);
+
+    const struct session *s = t.model->session[t.model->session_count - 1];
+    assert_int_equal(s->leg_count, 2);
+    assert_int_not_equal(event_by_id(s, SLICE_LIT("e250")), NONE);
+    assert_int_equal(event_by_id(s, SLICE_LIT("e300")), NONE);
+    tape_free(&t);
+}
+
 /* Ids that count, by one or by more, with and without leading zeros, and ids that do not. */
 static void id_of_any_form(unsigned i, char id[static 40])
 {
@@ -374,9 +399,13 @@ static void test_pool(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_oldest_is_reduced),    cmocka_unit_test(test_unacknowledged_waits),
-        cmocka_unit_test(test_orphan_keeps_its_ids), cmocka_unit_test(test_ids),
-        cmocka_unit_test(test_many_resumptions),     cmocka_unit_test(test_pool),
+        cmocka_unit_test(test_oldest_is_reduced),
+        cmocka_unit_test(test_unacknowledged_waits),
+        cmocka_unit_test(test_orphan_keeps_its_ids),
+        cmocka_unit_test(test_orphan_keeps_its_counters),
+        cmocka_unit_test(test_ids),
+        cmocka_unit_test(test_many_resumptions),
+        cmocka_unit_test(test_pool),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
