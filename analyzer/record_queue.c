@@ -51,6 +51,7 @@ static const size_t part_size[] = {
     [REC_BODY] = sizeof(struct rec_body),       [REC_ACK] = sizeof(struct rec_ack),
     [REC_SILENCE] = sizeof(struct silence),     [REC_GAP] = sizeof(struct rec_gap),
     [REC_END] = sizeof(struct rec_end),         [REC_NOTE] = sizeof(struct rec_note),
+    [REC_STREAM] = sizeof(struct rec_stream),
 };
 
 /* NULL: the batch is full. */
@@ -175,6 +176,7 @@ static void pack_borrowed(struct batch *b, struct record *rec)
         pack_text(b, &rec->end.tail_event);
         break;
     case REC_NOTE: pack_text(b, &rec->note.text); break;
+    case REC_STREAM: pack_text(b, &rec->bytes.data); break;
     case REC_COMMENT:
     case REC_ACK:
     case REC_SILENCE:

@@ -2,6 +2,7 @@
 #include "bodies.h"
 
 #include "bytes.h"
+#include "event_stream.h"
 #include "sse.h"
 
 #include <jansson.h>
@@ -170,7 +171,7 @@ static struct rec_body *body_in(struct record *rec)
     return rec->kind == REC_BODY ? &rec->body : NULL;
 }
 
-static void put(void *ctx, struct record *rec)
+static void read_record(void *ctx, struct record *rec)
 {
     struct bodies *b = ctx;
     struct rec_body *body = body_in(rec);
@@ -180,6 +181,11 @@ static void put(void *ctx, struct record *rec)
     if (body && rec->kind == REC_EVENT)
         look_at_bytes(&rec->event);
     b->next.put(b->next.ctx, rec);
+}
+
+static void put(void *ctx, struct record *rec)
+{
+    event_stream_put((struct record_sink){ .put = read_record, .ctx = ctx }, rec);
 }
 
 struct record_sink bodies_sink(struct bodies *b)

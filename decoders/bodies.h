@@ -1,5 +1,6 @@
 /*
- * bodies.h - reads the bodies in records as JSON-RPC: stands between the decoders and the model.
+ * bodies.h - reads the bodies in records, event by event (event_stream.h), as JSON-RPC: stands
+ * between the decoders and the model.
  *
  *     b = bodies_new(next);
  *     sink = bodies_sink(b);       records come in with payloads that nobody has looked into,

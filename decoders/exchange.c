@@ -2,6 +2,7 @@
 #include "exchange.h"
 
 #include "coding.h"
+#include "event_stream.h"
 #include "sse.h"
 
 #include <stdlib.h>
@@ -36,17 +37,13 @@ struct exchange {
     bool answered;
     enum body_kind body;
     struct coding *coding;
-    uint32_t ordinal;
+    struct event_stream *stream; /* of an event stream; goes with its REC_END */
     uint64_t body_bytes;
-    uint64_t tcp_end;   /* of the last byte of the response */
-    uint64_t event_end; /* tcp_end of the last event */
+    uint64_t tcp_end; /* of the last byte of the response */
     uint64_t acked;
-    struct place first; /* of the unfinished block */
     struct place last;
     const struct piece *now; /* the piece being decoded */
-    bool ambiguous;          /* the unfinished block rests on ambiguous bytes */
     bool unlabelled;         /* a good response, plain, and of no event stream by its head */
-    struct sse sse;
 
     struct buf kept; /* request body, then a response body that is no event stream */
     bool kept_cut;   /* past the ceiling, or a gap in it */
@@ -83,6 +80,7 @@ static void record_begin(struct record *rec, enum record_kind kind, uint64_t exc
     rec->kind = kind;
     rec->exchange = exchange;
     rec->at = at;
+    rec->stream = NULL;
 }
 
 static void emit(struct exchanges *all, struct record *rec)
@@ -281,6 +279,8 @@ static void emit_gap(struct exchange *x, enum dir dir, uint64_t len, bool in_hea
 {
     struct record rec = { .kind = REC_GAP, .exchange = x->serial, .at = at };
 
+    if (dir == DIR_SERVER)
+        rec.stream = x->stream;
     rec.gap = (struct rec_gap){ .dir = dir, .bytes = len, .in_head = in_head };
     emit(x->all, &rec);
 }
@@ -428,7 +428,7 @@ void exchange_response_head(struct exchange *x, const struct http_head *head, st
     x->body = body_kind_of(&rec.response);
     response_coding(x, &rec.response, at);
     if (x->body == BODY_EVENTS)
-        sse_init(&x->sse, x->all->limits.max_event);
+        x->stream = event_stream_new(x->all->limits.max_event);
     x->unlabelled = x->body != BODY_EVENTS && !(rec.response.flags & RECF_CODED) &&
                     head->status >= 200 && head->status < 300;
     emit(x->all, &rec);
@@ -437,59 +437,22 @@ void exchange_response_head(struct exchange *x, const struct http_head *head, st
 
 /* ---- bodies ---- */
 
-/* rec->event tells already where the item stands. */
-static void emit_event(struct exchange *x, const struct sse_item *item, struct record *rec)
-{
-    struct rec_event *e = &rec->event;
-
-    e->ordinal = x->ordinal++;
-    e->has_id = item->has_id;
-    e->id = item->id;
-    e->dispatched = item->has_data;
-    e->data = item->data;
-    e->event = item->event;
-    e->retry = item->retry;
-    e->oddities = item->oddities;
-    if (item->has_data)
-        body_begin(&e->body, item->data, !(item->oddities & SSE_TOO_LONG));
-    x->event_end = e->tcp_end;
-    emit(x->all, rec);
-}
-
-/* Offset in the TCP stream just after byte `end` of the body, which lies in the current piece. */
-static uint64_t tcp_end_at(const struct exchange *x, size_t left)
-{
-    return x->now->sealed ? x->now->tcp_end : x->now->tcp_end - left;
-}
-
 static void feed_events(void *ctx, struct slice in)
 {
     struct exchange *x = ctx;
-    struct sse_item item;
+    const struct piece *from = x->now;
+    struct record rec;
 
-    if (!sse_in_block(&x->sse)) {
-        x->first = x->now->at;
-        x->ambiguous = false;
-    }
-    x->ambiguous |= x->now->ambiguous;
-    while (in.len > 0 && sse_next(&x->sse, &in, &item)) {
-        struct record rec;
-        uint64_t tcp_end = tcp_end_at(x, in.len);
-        if (item.kind == SSE_COMMENT) {
-            record_begin(&rec, REC_COMMENT, x->serial, x->now->at);
-            rec.comment.tcp_end = tcp_end;
-            emit(x->all, &rec);
-        } else {
-            record_begin(&rec, REC_EVENT, x->serial, x->now->at);
-            rec.event = (struct rec_event){ .first = x->first,
-                                            .tcp_end = tcp_end,
-                                            .ambiguous = x->ambiguous,
-                                            .no_time = x->now->no_time };
-            emit_event(x, &item, &rec);
-        }
-        x->first = x->now->at;
-        x->ambiguous = x->now->ambiguous;
-    }
+    if (in.len == 0)
+        return;
+    record_begin(&rec, REC_STREAM, x->serial, from->at);
+    rec.stream = x->stream;
+    rec.bytes = (struct rec_stream){ .data = in,
+                                     .tcp_end = from->tcp_end,
+                                     .sealed = from->sealed,
+                                     .ambiguous = from->ambiguous,
+                                     .no_time = from->no_time };
+    emit(x->all, &rec);
 }
 
 static void feed_kept(void *ctx, struct slice in)
@@ -502,8 +465,6 @@ static void feed_kept(void *ctx, struct slice in)
 
 void exchange_response_gap(struct exchange *x, uint64_t len, bool in_head, struct place at)
 {
-    if (x->body == BODY_EVENTS)
-        sse_gap(&x->sse, x->coding ? 0 : len);
     x->kept_cut = true;
     emit_gap(x, DIR_SERVER, len, in_head, at);
     if (!x->coding)
@@ -601,22 +562,28 @@ void exchange_response_body(struct exchange *x, const struct piece *piece)
 void exchange_response_event(struct exchange *x, const struct sse_item *item, struct place at,
                              bool no_time, bool stripped)
 {
-    struct record rec = { .kind = REC_EVENT, .exchange = x->serial, .at = at };
+    struct record rec = { .kind = REC_EVENT, .exchange = x->serial, .at = at, .stream = x->stream };
 
     x->last = at;
     x->body_bytes += item->data.len;
     rec.event = (struct rec_event){ .first = at, .no_time = no_time, .id_only_known = stripped };
-    emit_event(x, item, &rec);
+    event_fill(&rec.event, item);
+    emit(x->all, &rec);
 }
 
+/* Of an event stream, which event an acknowledgement covers is event_stream.c's to tell. */
 void exchange_ack(struct exchange *x, uint64_t tcp_offset, struct place at)
 {
-    uint64_t wanted = x->body == BODY_EVENTS ? x->event_end : x->tcp_end;
+    bool events = x->body == BODY_EVENTS;
+    struct record rec;
 
-    if (x->acked >= wanted || tcp_offset <= x->acked)
+    if (!events && (x->acked >= x->tcp_end || tcp_offset <= x->acked))
         return;
     x->acked = tcp_offset;
-    exchanges_late_ack(x->all, x->serial, tcp_offset, at);
+    record_begin(&rec, REC_ACK, x->serial, at);
+    rec.stream = events ? x->stream : NULL;
+    rec.ack.tcp_offset = tcp_offset;
+    emit(x->all, &rec);
 }
 
 void exchange_silence(struct exchange *x, const struct silence *s)
@@ -646,25 +613,9 @@ static void emit_kept(struct exchange *x, bool complete, struct place at)
     emit(x->all, &rec);
 }
 
-static void end_tail(struct exchange *x, struct rec_end *end)
-{
-    struct sse_tail tail;
-
-    if (x->body != BODY_EVENTS)
-        return;
-    sse_tail(&x->sse, &tail);
-    end->tail_bytes = tail.bytes;
-    end->tail_at = x->last;
-    end->tail_fields = tail.has_fields;
-    end->tail_has_id = tail.has_id;
-    end->tail_id = tail.id;
-    end->tail_data = tail.data;
-    end->tail_event = tail.event;
-}
-
 void exchange_end(struct exchange *x, const struct exchange_end_facts *facts, struct place at)
 {
-    struct record rec = { .kind = REC_END, .exchange = x->serial, .at = at };
+    struct record rec = { .kind = REC_END, .exchange = x->serial, .at = at, .stream = x->stream };
 
     request_emit(x, x->request_whole);
     judge_hidden_events(x);
@@ -679,9 +630,9 @@ void exchange_end(struct exchange *x, const struct exchange_end_facts *facts, st
         .truncated_capture = facts->truncated_capture,
         .h2_code = facts->h2_code,
     };
-    end_tail(x, &rec.end);
+    if (x->body == BODY_EVENTS)
+        rec.end.tail_at = x->last;
     emit(x->all, &rec);
-    sse_release(&x->sse);
     coding_free(x->coding);
     buf_release(&x->kept);
     buf_release(&x->look);

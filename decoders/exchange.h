@@ -1,7 +1,7 @@
 /*
  * exchange.h - one HTTP request with its response, whatever carried it (HTTP/1.1, HTTP/2, HAR):
- * reads the heads, undoes content codings, decodes event streams and JSON bodies, and emits
- * records.
+ * reads the heads, undoes content codings, and emits records. What stands in the bodies is read
+ * behind that cut: event_stream.c, bodies.c.
  *
  *     x = exchange_open(all, conn, place);          request head, body and end
  *     exchange_request_head / _body / _end

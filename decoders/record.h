@@ -22,6 +22,8 @@ enum record_kind {
     REC_GAP,      /* bytes of the exchange are missing in the evidence */
     REC_END,      /* the exchange is over: complete, cut, given up, or open at the end */
     REC_NOTE,     /* something the input could not show, or odd traffic */
+    REC_STREAM,   /* bytes of an event stream: event_stream.c makes events of them, and no record of
+                     this kind goes beyond */
 };
 
 /* A body, and how it was read as JSON-RPC (bodies.c). */
@@ -220,10 +222,22 @@ struct rec_note {
     struct slice text;   /* a few words more; may be empty */
 };
 
+/* See struct piece. */
+struct rec_stream {
+    struct slice data;
+    uint64_t tcp_end;
+    bool sealed;
+    bool ambiguous;
+    bool no_time;
+};
+
+struct event_stream; /* see event_stream.h */
+
 struct record {
     enum record_kind kind;
     uint64_t exchange; /* serial, unique in the run, from 1; 0: concerns no exchange */
     struct place at;
+    struct event_stream *stream; /* that event_stream.c has to be told of it; else NULL */
     union {
         struct rec_request request;
         struct rec_response response;
@@ -235,6 +249,7 @@ struct record {
         struct rec_gap gap;
         struct rec_end end;
         struct rec_note note;
+        struct rec_stream bytes;
     };
 };
 

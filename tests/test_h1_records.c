@@ -6,6 +6,7 @@
 #include <cmocka.h>
 #include <stdio.h>
 
+#include "event_stream.h"
 #include "h1.h"
 
 struct seen {
@@ -41,13 +42,18 @@ static void put_known(struct seen *s, const struct record *r)
         add(s, "end %s", end_kind_text(r->end.kind));
 }
 
-static void put(void *ctx, struct record *r)
+static void write_down(void *ctx, struct record *r)
 {
     struct seen *s = ctx;
 
     add(s, "#%d in %d: ", (int)r->exchange, (int)r->at.frame);
     put_known(s, r);
     add(s, "\n");
+}
+
+static void put(void *ctx, struct record *r)
+{
+    event_stream_put((struct record_sink){ .put = write_down, .ctx = ctx }, r);
 }
 
 struct talk {

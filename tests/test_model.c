@@ -267,8 +267,11 @@ static void id_of_one_run(unsigned i, char id[static 40])
 static void id_of_runs(unsigned i, char id[static 40])
 {
     unsigned round = i / 100;
+    unsigned begin = round * 200;
 
-    snprintf(id, 40, "e%u", (round % 2 ? round * 200 : round * 200 - 150 * (round > 0)) + i % 100);
+    if (round > 0 && round % 2 == 0)
+        begin -= 150;
+    snprintf(id, 40, "e%u", begin + i % 100);
 }
 
 /* Several counters take turns, each for a while. */

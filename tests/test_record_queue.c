@@ -103,6 +103,8 @@ static void see_rest(struct seen *s, const struct record *r)
     }
     if (r->kind == REC_NOTE)
         see(s, r->note.text);
+    if (r->kind == REC_STREAM)
+        see(s, r->bytes.data);
     if (r->kind == REC_ACK)
         see_number(s, r->ack.tcp_offset);
     if (r->kind == REC_SILENCE)
@@ -200,7 +202,7 @@ static void fill_event(struct lender *l, unsigned n, struct record *r)
 static void fill(struct lender *l, unsigned n, struct record *r)
 {
     l->used = 0;
-    *r = (struct record){ .kind = (enum record_kind)(n % (REC_NOTE + 1)),
+    *r = (struct record){ .kind = (enum record_kind)(n % (REC_STREAM + 1)),
                           .exchange = n,
                           .at = { .time = n } };
     switch (r->kind) {
@@ -221,6 +223,7 @@ static void fill(struct lender *l, unsigned n, struct record *r)
     case REC_NOTE: r->note.text = lend(l, "note %u", n); break;
     case REC_ACK: r->ack.tcp_offset = n; break;
     case REC_SILENCE: r->silence.in_flight = n; break;
+    case REC_STREAM: r->bytes.data = lend(l, "data: %u", n); break;
     case REC_COMMENT:
     case REC_GAP: break;
     }

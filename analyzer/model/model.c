@@ -549,6 +549,7 @@ void model_feed(struct model *m, const struct record *rec)
         break;
     case REC_GAP: on_gap(x, rec); break;
     case REC_END: on_end(m, x, rec); break;
-    case REC_NOTE: break;
+    case REC_NOTE:
+    case REC_STREAM: break;
     }
 }
