@@ -285,11 +285,11 @@ static bool take_line(struct sse *d, struct slice *input, struct slice *line)
 /* Ends a block or comment. */
 static void put_item(struct sse *d, enum sse_kind kind, struct sse_item *ret)
 {
-    d->item.kind = kind;
-    d->item.end = d->offset;
-    if ((d->ends & (d->ends - 1)) != 0)
-        d->item.oddities |= SSE_MIXED_ENDS;
     *ret = d->item;
+    ret->kind = kind;
+    ret->end = d->offset;
+    if ((d->ends & (d->ends - 1)) != 0)
+        ret->oddities |= SSE_MIXED_ENDS;
     d->item = no_item;
     d->fields = false;
     d->data_cut = false;

@@ -117,20 +117,20 @@ static void enlarge(struct session *s)
 /* ---- ids that count ---- */
 
 /* No id like it came before. */
-static bool is_new(const struct id_index *ix, struct id_key key)
+static bool is_new(const struct id_index *ix, const struct id_key *key)
 {
     for (unsigned i = 0; i < ix->counters; i++) {
-        if (ix->counter[i].prefix == key.prefix)
-            return key.number > ix->counter[i].top;
+        if (ix->counter[i].prefix == key->prefix)
+            return key->number > ix->counter[i].top;
     }
     return !ix->uncounted;
 }
 
-static void note_counter(struct id_index *ix, struct id_key key)
+static void note_counter(struct id_index *ix, const struct id_key *key)
 {
     unsigned i = 0;
 
-    while (i < ix->counters && ix->counter[i].prefix != key.prefix)
+    while (i < ix->counters && ix->counter[i].prefix != key->prefix)
         i++;
     if (i == ID_COUNTERS) {
         ix->uncounted = true;
@@ -138,17 +138,17 @@ static void note_counter(struct id_index *ix, struct id_key key)
     }
     if (i == ix->counters) {
         ix->counters++;
-        ix->counter[i].prefix = key.prefix;
-        ix->counter[i].top = key.number;
+        ix->counter[i].prefix = key->prefix;
+        ix->counter[i].top = key->number;
     }
-    if (ix->counter[i].top < key.number)
-        ix->counter[i].top = key.number;
+    if (ix->counter[i].top < key->number)
+        ix->counter[i].top = key->number;
 }
 
 /* How far into the run the id is; not below run.count: it is not in it. */
-static uint64_t place_in_run(const struct id_index *ix, struct id_key key)
+static uint64_t place_in_run(const struct id_index *ix, const struct id_key *key)
 {
-    return key.prefix + key.number - ix->run.hash;
+    return key->prefix + key->number - ix->run.hash;
 }
 
 /* Unless it is there. */
@@ -178,15 +178,15 @@ static void run_end(struct session *s)
 
 /* ---- all of them ---- */
 
-void ids_prefetch(const struct session *s, struct id_key key)
+void ids_prefetch(const struct session *s, const struct id_key *key)
 {
     const struct id_index *ix = &s->ids;
 
     if (ix->cap > 0 && !is_new(ix, key))
-        __builtin_prefetch(&ix->slot[probe_begin(ix, (uint32_t)(key.prefix + key.number)).at]);
+        __builtin_prefetch(&ix->slot[probe_begin(ix, (uint32_t)(key->prefix + key->number)).at]);
 }
 
-uint32_t ids_get(const struct session *s, struct id_key key)
+uint32_t ids_get(const struct session *s, const struct id_key *key)
 {
     const struct id_index *ix = &s->ids;
     uint64_t place = place_in_run(ix, key);
@@ -197,14 +197,14 @@ uint32_t ids_get(const struct session *s, struct id_key key)
         uint32_t index = ix->run.index + (uint32_t)place;
         return chunk_of(s, index) ? index : NONE; /* forgotten */
     }
-    uint64_t slot = ix->cap ? *slot_find(s, key.prefix + key.number) : 0;
+    uint64_t slot = ix->cap ? *slot_find(s, key->prefix + key->number) : 0;
     return slot ? (uint32_t)slot - 1 : NONE;
 }
 
-uint32_t ids_put(struct session *s, struct id_key key, uint32_t index)
+uint32_t ids_put(struct session *s, const struct id_key *key, uint32_t index)
 {
     struct id_index *ix = &s->ids;
-    uint64_t hash = key.prefix + key.number;
+    uint64_t hash = key->prefix + key->number;
     uint32_t found = ids_get(s, key);
 
     if (found != NONE)
@@ -225,7 +225,7 @@ void ids_take_over(struct session *s, struct session *from, uint32_t base)
     struct id_index *ix = &s->ids;
 
     for (unsigned i = 0; i < from->ids.counters; i++)
-        note_counter(ix, (struct id_key){ from->ids.counter[i].prefix, from->ids.counter[i].top });
+        note_counter(ix, &(struct id_key){ from->ids.counter[i].prefix, from->ids.counter[i].top });
     ix->uncounted |= from->ids.uncounted;
     run_end(from);
     run_end(s);

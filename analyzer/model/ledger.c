@@ -120,7 +120,7 @@ struct event *event_new(struct session *s, size_t messages, struct slice id)
 
 /* ---- ids ---- */
 
-void event_index_id(struct session *s, struct event *e, struct id_key key)
+void event_index_id(struct session *s, struct event *e, const struct id_key *key)
 {
     struct event_chunk *c = chunk_of(s, e->index);
 
@@ -167,7 +167,7 @@ void ledger_take_over(struct session *s, struct session *from, uint32_t base)
     ids_take_over(s, from, base);
 }
 
-uint32_t event_by_key(const struct session *s, struct slice id, struct id_key key)
+uint32_t event_by_key(const struct session *s, struct slice id, const struct id_key *key)
 {
     uint32_t found = ids_get(s, key);
     const struct event *e = event_at(s, found);
@@ -177,7 +177,9 @@ uint32_t event_by_key(const struct session *s, struct slice id, struct id_key ke
 
 uint32_t event_by_id(const struct session *s, struct slice id)
 {
-    return id.len ? event_by_key(s, id, id_key_of(id)) : NONE;
+    struct id_key key = id_key_of(id);
+
+    return id.len ? event_by_key(s, id, &key) : NONE;
 }
 
 uint32_t event_by_id_before(const struct session *s, struct slice id, int64_t t)

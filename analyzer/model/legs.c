@@ -268,7 +268,7 @@ static bool same_content(const struct event *a, const struct event *b)
 }
 
 /* Looks the id up: is this an event that came before, or another one under its id? */
-static void event_identify(struct session *s, struct event *e, struct id_key key)
+static void event_identify(struct session *s, struct event *e, const struct id_key *key)
 {
     uint32_t at = e->has_id && e->id.len ? event_by_key(s, e->id, key) : NONE;
     struct brief b;
@@ -362,7 +362,7 @@ static void event_rebind(struct session *s, struct event *first, struct event *e
     e->marks |= EV_PINNED;
 }
 
-static void event_bind(struct session *s, struct leg *l, struct event *e, struct id_key key)
+static void event_bind(struct session *s, struct leg *l, struct event *e, const struct id_key *key)
 {
     struct event *first = event_at(s, e->first);
 
@@ -451,17 +451,17 @@ void leg_event(struct session *s, struct exch *x, const struct record *rec,
     struct event *e = event_new(s, msgs, r->id);
     struct id_key key = id_key_of(e->id);
 
-    ids_prefetch(s, key); /* far from the caches, and not needed yet */
+    ids_prefetch(s, &key); /* far from the caches, and not needed yet */
     e->leg = l->index;
     e->stream = l->stream;
     e->shown_by = shown_by;
     e->next_in_leg = e->same_id = e->next_same_id = e->new_id_of = e->track = NONE;
     event_fill(s, e, rec);
     messages_fill(s->model, e->msg, &r->body, e->at);
-    event_identify(s, e, key);
+    event_identify(s, e, &key);
     event_find_renamed(s, l, e);
     event_find_foreign(s, l, e);
-    event_bind(s, l, e, key);
+    event_bind(s, l, e, &key);
     leg_chain(s, l, e);
     leg_oddities(l, e);
     if (e->keepalive)
@@ -519,15 +519,15 @@ void leg_ack(struct session *s, struct exch *x, uint64_t offset, struct place at
 bool event_delivered(const struct session *s, const struct event *e)
 {
     const struct leg *l = s->leg[e->leg];
-    const struct exch *x = leg_exch(s, l);
     bool client_closed = l->end == END_CLIENT_FIN || l->end == END_CLIENT_RST;
 
     if (client_closed && l->end_at.time && e->at.time > l->end_at.time)
         return false;
-    if (x->rflags & RECF_HAR)
+    if (e->acked.time != 0)
         return true;
+    const struct exch *x = leg_exch(s, l);
     /* A capture of one direction alone holds no acknowledgement of anything. */
-    return e->acked.time != 0 || (x->acked_to == 0 && !x->has_request);
+    return (x->rflags & RECF_HAR) || (x->acked_to == 0 && !x->has_request);
 }
 
 void leg_silence(struct leg *l, const struct silence *sil)

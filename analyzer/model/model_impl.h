@@ -80,11 +80,11 @@ struct id_key {
 };
 struct id_key id_key_of(struct slice id);
 /* An id will be asked for. */
-void ids_prefetch(const struct session *s, struct id_key key);
+void ids_prefetch(const struct session *s, const struct id_key *key);
 /* The event with that id; NONE: there is none. */
-uint32_t ids_get(const struct session *s, struct id_key key);
+uint32_t ids_get(const struct session *s, const struct id_key *key);
 /* The same, where index, that of the newest event, takes the place if there is none. */
-uint32_t ids_put(struct session *s, struct id_key key, uint32_t index);
+uint32_t ids_put(struct session *s, const struct id_key *key, uint32_t index);
 /* The ids of reduced events of `from`, which are now those from index `base` on in s. */
 void ids_take_over(struct session *s, struct session *from, uint32_t base);
 
@@ -96,11 +96,11 @@ void event_adopt(struct session *s, struct event *e);
 /* After all events of `from` became those from index `base` on in s: what is known of them. */
 void ledger_take_over(struct session *s, struct session *from, uint32_t base);
 void event_free(struct model *m, struct event *e);
-void event_index_id(struct session *s, struct event *e, struct id_key key);
+void event_index_id(struct session *s, struct event *e, const struct id_key *key);
 /* Reduces old events when they take too much memory; forgets the oldest ids past the ceiling. */
 void ledger_trim(struct model *m);
 /* event_by_id() of an id, not empty, whose key is known. */
-uint32_t event_by_key(const struct session *s, struct slice id, struct id_key key);
+uint32_t event_by_key(const struct session *s, struct slice id, const struct id_key *key);
 bool messages_are_dull(const struct session *s, const struct event *e);
 void event_pin(struct session *s, uint32_t index);
 

@@ -362,7 +362,8 @@ static void absorb_event(struct session *s, struct session *from, uint32_t at, u
         e->msg[i].exch += s->exch_count;
         e->msg[i].request = NONE; /* requests of the orphan's were none of the client's */
     }
-    event_index_id(s, e, id_key_of(e->id));
+    struct id_key key = id_key_of(e->id);
+    event_index_id(s, e, &key);
 }
 
 static uint32_t moved(uint32_t index, uint32_t base)
