@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "rpc.h"
+#include "rpc_same.h"
 
 static int setup(void **state)
 {
@@ -807,6 +808,59 @@ static void test_rewritten(void **state)
     json_decref(root);
 }
 
+/* Payloads that begin alike are not read twice; that must not show. */
+
+static const char *const alike[] = {
+    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":%u,"
+    "\"progress\":%u,\"message\":\"%u\"}}",
+    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"_meta\":{"
+    "\"progressToken\":%u},\"progress\":%u.5,\"total\":%u}}",
+    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":%u}%u%u",
+    "{\"method\":\"notifications/message\",\"params\":{\"level\":\"info\",\"data\":{\"n\":%u,"
+    "\"deep\":{\"a\":[{\"b\":%u}]}}},\"jsonrpc\":\"2.0\",\"id\":%u}",
+    "{\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"%u\"}],\"isError\":false},"
+    "\"jsonrpc\":\"2.0\",\"id\":%u,\"result\":{},\"id\":%u}",
+    "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32000,\"message\":\"failed at "
+    "%u\"},\"id\":\"%u-%u\"}",
+    "{\"jsonrpc\":\"2.0\",\"params\":{\"name\":\"a\",\"uri\":\"b%u\"},\"params\":{\"taskId\":%u},"
+    "\"method\":\"m\",\"id\":%u}",
+    "[{\"jsonrpc\":\"2.0\",\"method\":\"notifications/"
+    "progress\",\"params\":{\"progressToken\":%u}},"
+    "{\"id\":%u,\"result\":{}},%u]",
+    "  {\"jsonrpc\":\"2.0\", \"method\":\"notifications/cancelled\", \"params\": {\"requestId\": "
+    "%u,"
+    " \"reason\":\"%u %u\"}}",
+    "{\"a\":{\"b\":{\"c\":{\"d\":{\"e\":{\"some name\":1,\"another "
+    "name\":%u,\"id\":%u}}}}}},\"z\":%u}",
+};
+
+static void test_alike(void **state)
+{
+    struct text t = { .seed = 4711 };
+    size_t wrong = 0;
+
+    (void)state;
+    struct rpc_scanner *sc = rpc_scanner_new();
+    for (int i = 0; i < 20000; i++) {
+        /* for a while few forms, so that each is learnt, and few numbers, so that some come again
+         */
+        uint32_t form = (uint32_t)i / 500 + pick(&t, i / 250 % 2 ? 3 : 1);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+        int len = snprintf(t.bytes, sizeof(t.bytes), alike[form % ARRAY_LEN(alike)], pick(&t, 3),
+                           pick(&t, 3), pick(&t, 1000));
+#pragma GCC diagnostic pop
+        size_t n = (size_t)len;
+        if (pick(&t, 20) == 0)
+            n = pick(&t, (uint32_t)n + 1);
+        if (n > 0 && pick(&t, 20) == 0)
+            t.bytes[pick(&t, (uint32_t)n)] ^= (char)(1 << pick(&t, 7));
+        wrong += !rpc_scans_as_new(sc, (struct slice){ (uint8_t *)t.bytes, n });
+    }
+    assert_int_equal(wrong, 0);
+    rpc_scanner_free(sc);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -828,6 +882,7 @@ int main(void)
         cmocka_unit_test(test_id_sources),
         cmocka_unit_test(test_against_jansson),
         cmocka_unit_test(test_rewritten),
+        cmocka_unit_test(test_alike),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);
