@@ -28,14 +28,19 @@ static inline __m128i bytes_either(__m128i w, __m128i a, __m128i b)
     return _mm_or_si128(_mm_cmpeq_epi8(w, a), _mm_cmpeq_epi8(w, b));
 }
 
-/* A bit for each byte that bytes_not_plain() stops at. */
-static inline unsigned bytes_not_plain16(__m128i w)
+/* The bytes that bytes_not_plain() stops at, as 0xff. */
+static inline __m128i bytes_bent(__m128i w)
 {
     __m128i bent = bytes_either(w, _mm_set1_epi8('"'), _mm_set1_epi8('\\'));
 
     /* signed: what is above 127 counts as negative */
-    bent = _mm_or_si128(bent, _mm_cmplt_epi8(w, _mm_set1_epi8(' ')));
-    return (unsigned)_mm_movemask_epi8(bent);
+    return _mm_or_si128(bent, _mm_cmplt_epi8(w, _mm_set1_epi8(' ')));
+}
+
+/* A bit for each of them. */
+static inline unsigned bytes_not_plain16(__m128i w)
+{
+    return (unsigned)_mm_movemask_epi8(bytes_bent(w));
 }
 #else
 #define BYTES_EACH(x) (UINT64_C(0x0101010101010101) * (x))
@@ -145,6 +150,19 @@ static inline bool byte_is_plain(uint8_t c)
 static inline const uint8_t *bytes_not_plain(const uint8_t *p, const uint8_t *end)
 {
 #ifdef BYTES_SSE2
+    for (int i = 0; i < 2 && end - p >= 16; i++, p += 16) { /* names and ids are short */
+        unsigned mask = bytes_not_plain16(bytes_load16(p));
+        if (mask)
+            return p + __builtin_ctz(mask);
+    }
+    for (; end - p >= 64; p += 64) {
+        __m128i a = bytes_bent(bytes_load16(p));
+        __m128i b = bytes_bent(bytes_load16(p + 16));
+        __m128i c = bytes_bent(bytes_load16(p + 32));
+        __m128i d = bytes_bent(bytes_load16(p + 48));
+        if (_mm_movemask_epi8(_mm_or_si128(_mm_or_si128(a, b), _mm_or_si128(c, d))))
+            return p + __builtin_ctzll(bytes_mask64(a, b, c, d));
+    }
     for (; end - p >= 16; p += 16) {
         unsigned mask = bytes_not_plain16(bytes_load16(p));
         if (mask)

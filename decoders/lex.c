@@ -238,23 +238,24 @@ static bool string_escaped(struct reader *l, const uint8_t *begin, struct lex_va
     return true;
 }
 
-/* ASCII with simple escapes, shorter than LEX_TEXT: what most strings with escapes are. False, and
- * nothing done, of any other, right or wrong. */
+/* ASCII with simple escapes, shorter than LEX_TEXT: what most strings with escapes are. l is at the
+ * first escape. False, and nothing done, of any other, right or wrong. */
 static bool string_simple(struct reader *l, const uint8_t *begin, struct lex_value *ret)
 {
-    const uint8_t *p = begin;
-    size_t used = 0;
+    const uint8_t *p = l->p;
+    size_t used = (size_t)(p - begin);
 
-    for (;;) {
-        size_t n = bytes_copy_plain(l->text + used, LEX_TEXT - 1 - used, p, l->end);
-        p += n;
-        used += n;
-        if (p < l->end && *p == '"')
-            break;
+    if (used >= LEX_TEXT)
+        return false;
+    memcpy(l->text, begin, used);
+    while (p == l->end || *p != '"') {
         if (l->end - p < 2 || *p != '\\' || !simple[p[1]] || used == LEX_TEXT - 1)
             return false;
         l->text[used++] = simple[p[1]];
         p += 2;
+        size_t n = bytes_copy_plain(l->text + used, LEX_TEXT - 1 - used, p, l->end);
+        p += n;
+        used += n;
     }
     l->p = p;
     ret->plain = (struct slice){ l->text, used };

@@ -84,6 +84,7 @@ struct part {
 
 /* What was found in a message. */
 struct envelope {
+    size_t used;   /* its bytes before the parts that have not begun */
     unsigned seen; /* facts of SCOPE_MESSAGE, one bit each */
     unsigned flags;
     struct id id;
@@ -379,8 +380,11 @@ static void fact_begin(struct work *w, const struct frame *f)
         w->env.seen |= bit;
     }
     if (f->fact->keep == KEEP_PART) {
+        size_t end = f->fact->at + sizeof(*w->part);
         w->part = fact_place(w, f);
         *w->part = (struct part){ 0 };
+        if (w->env.used < end)
+            w->env.used = end;
     }
     if (f->fact->keep == KEEP_META) {
         w->part->meta = (struct meta){ 0 };
@@ -524,6 +528,7 @@ static uint64_t object_hash(uint64_t sum, size_t count)
 
 static void envelope_clear(struct envelope *e)
 {
+    e->used = offsetof(struct envelope, params);
     e->seen = 0;
     e->flags = 0;
     e->id = (struct id){ 0 };
@@ -668,7 +673,7 @@ static void memo_show(struct work *w, size_t at)
     m->depth = w->depth;
     memcpy(m->frame, w->frame, w->depth * sizeof(m->frame[0]));
     m->part = w->part;
-    m->env = w->env;
+    memcpy(&m->env, &w->env, w->env.used);
 }
 
 /* The payload has been scanned; the next one like it is to be shown at the place that was found. */
@@ -690,7 +695,8 @@ static const uint8_t *memo_resume(struct work *w, const struct memo *m)
     w->depth = m->depth;
     memcpy(w->frame, m->frame, m->depth * sizeof(m->frame[0]));
     w->part = m->part;
-    w->env = m->env;
+    envelope_clear(&w->env);
+    memcpy(&w->env, &m->env, m->env.used);
     return w->payload + m->len;
 }
 
