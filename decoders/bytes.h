@@ -181,29 +181,6 @@ static inline const uint8_t *bytes_not_plain(const uint8_t *p, const uint8_t *en
     return p;
 }
 
-/* Copies as far as bytes_not_plain() goes, up to `room` bytes, and returns how many. What is left
- * of the room may be overwritten. */
-static inline size_t bytes_copy_plain(uint8_t *to, size_t room, const uint8_t *p,
-                                      const uint8_t *end)
-{
-    const uint8_t *begin = p;
-
-    if ((size_t)(end - p) > room)
-        end = p + room;
-#ifdef BYTES_SSE2
-    for (; end - p >= 16; p += 16, to += 16) {
-        __m128i w = bytes_load16(p);
-        _mm_storeu_si128((__m128i *)(void *)to, w);
-        unsigned mask = bytes_not_plain16(w);
-        if (mask)
-            return (size_t)(p - begin) + (size_t)__builtin_ctz(mask);
-    }
-#endif
-    while (p < end && byte_is_plain(*p))
-        *to++ = *p++;
-    return (size_t)(p - begin);
-}
-
 static inline bool bytes_tail(const uint8_t *p, size_t n)
 {
     for (size_t i = 1; i <= n; i++) {

@@ -2,13 +2,14 @@
 #include "lex.h"
 
 #include <endian.h>
+#include <stdio.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 /*
- * A text is hashed in blocks of LEX_TEXT bytes, so that a string with escapes can be hashed while
- * it is unescaped block by block.
+ * A text is hashed in blocks of LEX_TEXT bytes, so that a string can be hashed while it is
+ * rewritten block by block.
  */
 static uint64_t block_hash(const uint8_t *p, size_t n)
 {
@@ -55,9 +56,9 @@ static inline uint64_t text_hash(struct slice s)
     return s.len < LEX_TEXT ? block_hash(s.ptr, s.len) : long_hash(s);
 }
 
-uint64_t lex_string_hash(struct slice plain)
+uint64_t lex_canon_hash(struct slice canon)
 {
-    return lex_typed(LEX_STRING, text_hash(plain.ptr ? plain : SLICE_LIT("")));
+    return lex_typed(LEX_STRING, text_hash(canon.ptr ? canon : SLICE_LIT("")));
 }
 
 /* Where the reading of a token stands. */
@@ -81,8 +82,8 @@ static bool is_next(struct reader *l, uint8_t c)
     return true;
 }
 
-/* What a string's escapes were turned into, so far. */
-struct unescaped {
+/* A string's canonical text, so far. */
+struct rewritten {
     struct reader *l;
     size_t used;    /* of l->text */
     bool flushed;   /* blocks went before it */
@@ -90,7 +91,7 @@ struct unescaped {
     uint32_t surro; /* a high surrogate that waits for its low one, or 0 */
 };
 
-static void out_add(struct unescaped *out, const uint8_t *p, size_t n)
+static void out_add(struct rewritten *out, const uint8_t *p, size_t n)
 {
     while (n >= LEX_TEXT - out->used) {
         size_t room = LEX_TEXT - out->used;
@@ -105,12 +106,32 @@ static void out_add(struct unescaped *out, const uint8_t *p, size_t n)
     out->used += n;
 }
 
-static void out_code(struct unescaped *out, uint32_t code)
+/* The letter of the short escape that stands for a character; 0: there is none. */
+static uint8_t short_escape(uint32_t code)
 {
-    uint8_t b[4];
+    switch (code) {
+    case '"':
+    case '\\': return (uint8_t)code;
+    case '\b': return 'b';
+    case '\f': return 'f';
+    case '\n': return 'n';
+    case '\r': return 'r';
+    case '\t': return 't';
+    default: return 0;
+    }
+}
+
+static void out_code(struct rewritten *out, uint32_t code)
+{
+    uint8_t letter = short_escape(code);
+    uint8_t b[8] = { '\\', letter };
     size_t n;
 
-    if (code < 0x80) {
+    if (letter) {
+        n = 2;
+    } else if (code < 0x20) {
+        n = (size_t)snprintf((char *)b, sizeof(b), "\\u%04x", (unsigned)code);
+    } else if (code < 0x80) {
         b[0] = (uint8_t)code;
         n = 1;
     } else if (code < 0x800) {
@@ -123,13 +144,13 @@ static void out_code(struct unescaped *out, uint32_t code)
         b[0] = (uint8_t)(0xf0 | code >> 18);
         n = 4;
     }
-    for (size_t i = 1; i < n; i++)
+    for (size_t i = 1; code >= 0x80 && i < n; i++)
         b[i] = (uint8_t)(0x80 | (code >> 6 * (n - 1 - i) & 0x3f));
     out_add(out, b, n);
 }
 
 /* A high surrogate that no low one followed counts as it is. */
-static void out_lone(struct unescaped *out)
+static void out_lone(struct rewritten *out)
 {
     if (out->surro)
         out_code(out, out->surro);
@@ -153,7 +174,7 @@ static bool take_hex(struct reader *l, uint32_t *ret)
     return true;
 }
 
-static bool take_unicode(struct unescaped *out)
+static bool take_unicode(struct rewritten *out)
 {
     uint32_t code;
 
@@ -179,7 +200,7 @@ static const uint8_t simple[256] = {
 };
 
 /* An escape, at its backslash. */
-static bool take_escape(struct unescaped *out)
+static bool take_escape(struct rewritten *out)
 {
     uint8_t c;
 
@@ -190,7 +211,7 @@ static bool take_escape(struct unescaped *out)
     if (!simple[c])
         return false;
     out_lone(out);
-    out_add(out, &simple[c], 1);
+    out_code(out, simple[c]);
     out->l->p++;
     return true;
 }
@@ -211,10 +232,23 @@ static bool skip_plain(struct reader *l)
     }
 }
 
-/* The rest of a string from its first escape on; begin is just after its opening quote. */
-static bool string_escaped(struct reader *l, const uint8_t *begin, struct lex_value *ret)
+/* All of it is there: its hash, unless it is short enough for the caller to see it first. */
+static void out_end(struct rewritten *out, struct lex_value *ret)
 {
-    struct unescaped out = { .l = l };
+    out_lone(out);
+    ret->canon = (struct slice){ out->l->text, out->used };
+    ret->hashed = out->flushed;
+    if (!out->flushed)
+        return;
+    ret->hash = lex_typed(LEX_STRING, lex_pair(out->hash, block_hash(out->l->text, out->used)));
+    ret->canon = (struct slice){ 0 };
+}
+
+/* The rest of a string from an escape on that is not canonical; begin is just after its opening
+ * quote. */
+static bool string_rewritten(struct reader *l, const uint8_t *begin, struct lex_value *ret)
+{
+    struct rewritten out = { .l = l };
 
     out_add(&out, begin, (size_t)(l->p - begin));
     while (peek(l) == '\\') {
@@ -228,52 +262,54 @@ static bool string_escaped(struct reader *l, const uint8_t *begin, struct lex_va
         out_lone(&out);
         out_add(&out, from, (size_t)(l->p - from));
     }
-    out_lone(&out);
-    ret->plain = (struct slice){ l->text, out.used };
-    ret->hashed = out.flushed;
-    if (!out.flushed)
-        return true;
-    ret->hash = lex_typed(LEX_STRING, lex_pair(out.hash, block_hash(l->text, out.used)));
-    ret->plain = (struct slice){ 0 };
+    out_end(&out, ret);
     return true;
 }
 
-/* ASCII with simple escapes, shorter than LEX_TEXT: what most strings with escapes are. l is at the
- * first escape. False, and nothing done, of any other, right or wrong. */
-static bool string_simple(struct reader *l, const uint8_t *begin, struct lex_value *ret)
+/* At a backslash: a short escape, of a character that cannot stand for itself. */
+static bool escape_is_canonical(const struct reader *l)
 {
-    const uint8_t *p = l->p;
-    size_t used = (size_t)(p - begin);
-
-    if (used >= LEX_TEXT)
-        return false;
-    memcpy(l->text, begin, used);
-    while (p == l->end || *p != '"') {
-        if (l->end - p < 2 || *p != '\\' || !simple[p[1]] || used == LEX_TEXT - 1)
-            return false;
-        l->text[used++] = simple[p[1]];
-        p += 2;
-        size_t n = bytes_copy_plain(l->text + used, LEX_TEXT - 1 - used, p, l->end);
-        p += n;
-        used += n;
-    }
-    l->p = p;
-    ret->plain = (struct slice){ l->text, used };
-    ret->hashed = false;
-    return true;
+    return l->end - l->p >= 2 && l->p[1] != '/' && simple[l->p[1]];
 }
 
+/* Most strings are canonical as they are written. */
 static bool string_rest(struct reader *l, const uint8_t *begin, struct lex_value *ret)
 {
-    if (peek(l) == '\\' && string_simple(l, begin, ret))
-        return is_next(l, '"');
-    if (!skip_plain(l))
-        return false;
-    ret->plain = (struct slice){ begin, (size_t)(l->p - begin) };
+    for (;;) {
+        if (!skip_plain(l))
+            return false;
+        if (peek(l) != '\\')
+            break;
+        if (!escape_is_canonical(l))
+            return string_rewritten(l, begin, ret) && is_next(l, '"');
+        l->p += 2;
+    }
+    ret->canon = (struct slice){ begin, (size_t)(l->p - begin) };
     ret->hashed = false;
-    if (peek(l) == '\\' && !string_escaped(l, begin, ret))
-        return false;
     return is_next(l, '"'); /* else the end of the text, or a control character */
+}
+
+uint64_t lex_string_hash(struct slice plain)
+{
+    uint8_t text[LEX_TEXT];
+    struct reader l = { .text = text };
+    struct rewritten out = { .l = &l };
+    struct lex_value v;
+    size_t i = 0;
+
+    while (i < plain.len && plain.ptr[i] >= 0x20 && !short_escape(plain.ptr[i]))
+        i++;
+    if (i == plain.len)
+        return lex_canon_hash(plain);
+    for (i = 0; i < plain.len; i++) {
+        if (plain.ptr[i] < 0x80)
+            out_code(&out, plain.ptr[i]);
+        else
+            out_add(&out, &plain.ptr[i], 1);
+    }
+    out_end(&out, &v);
+    lex_hash(&v);
+    return v.hash;
 }
 
 const uint8_t *lex_rich(struct lex *l, const uint8_t *p, const uint8_t *stop, struct lex_value *ret)
@@ -365,7 +401,7 @@ const uint8_t *lex_word(struct lex *l, const uint8_t *p, struct lex_value *ret)
 {
     struct reader r = { p, l->end, l->text };
 
-    ret->plain = (struct slice){ 0 };
+    ret->canon = (struct slice){ 0 };
     ret->hashed = true;
     const uint8_t *stop = plain_integer(l, p);
     if (stop) {

@@ -7,8 +7,12 @@
  *     p = lex_string(&l, p, &v);   <- the place behind the token; NULL: l.wrong is the first byte
  *                                     that is wrong
  *
- * Hashes are the same on every machine: of a string's unescaped value ("\u0041" is "A"), of a
- * number's token, of the type. Texts are hashed by XXH3, short ones by lex_pair.
+ * Hashes are the same on every machine: of a string's value ("\u0041" is "A"), of a number's token,
+ * of the type. Texts are hashed by XXH3, short ones by lex_pair.
+ *
+ * A string's value is hashed, and compared, in its canonical text: escaped is only what cannot
+ * stand for itself, by a short escape if there is one, else as \u001f. Most strings are written
+ * like that.
  */
 #ifndef LEX_H
 #define LEX_H
@@ -29,9 +33,9 @@ enum lex_type {
 struct lex_value {
     enum lex_type type;
     struct slice raw; /* as written; strings with their quotes */
-    /* Strings only: the unescaped value, until the next token. A lone surrogate is there in three
-     * bytes, as UTF-8 would have it. ptr NULL: has escapes and is longer than LEX_TEXT. */
-    struct slice plain;
+    /* Strings only: the canonical text, until the next token. A lone surrogate is there in three
+     * bytes, as UTF-8 would have it. ptr NULL: was rewritten and is longer than LEX_TEXT. */
+    struct slice canon;
     bool hashed; /* else lex_hash() is still to be called; strings only */
     uint64_t hash;
 };
@@ -41,7 +45,7 @@ struct lex_value {
 struct lex {
     const uint8_t *end;
     const uint8_t *wrong;
-    uint8_t text[LEX_TEXT]; /* room to unescape a string, piece by piece */
+    uint8_t text[LEX_TEXT]; /* room to rewrite a string, piece by piece */
 };
 
 static inline const uint8_t *lex_begin(struct lex *l, struct slice text)
@@ -83,13 +87,14 @@ MUST_CHECK const uint8_t *lex_word(struct lex *l, const uint8_t *p, struct lex_v
 MUST_CHECK const uint8_t *lex_rich(struct lex *l, const uint8_t *p, const uint8_t *stop,
                                    struct lex_value *ret);
 
-/* The hash of a string with this unescaped value, as in lex_value. */
+/* The hash of a string, as in lex_value, with this value; with this canonical text. */
 uint64_t lex_string_hash(struct slice plain);
+uint64_t lex_canon_hash(struct slice canon);
 
 static inline void lex_hash(struct lex_value *v)
 {
     if (!v->hashed)
-        v->hash = lex_string_hash(v->plain);
+        v->hash = lex_canon_hash(v->canon);
     v->hashed = true;
 }
 
@@ -106,7 +111,7 @@ MUST_CHECK static inline const uint8_t *lex_string(struct lex *l, const uint8_t 
         return lex_rich(l, p, stop, ret);
     ret->type = LEX_STRING;
     ret->raw = (struct slice){ p, (size_t)(stop + 1 - p) };
-    ret->plain = (struct slice){ p + 1, (size_t)(stop - p - 1) };
+    ret->canon = (struct slice){ p + 1, (size_t)(stop - p - 1) };
     ret->hashed = false;
     return stop + 1;
 }

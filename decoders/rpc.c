@@ -351,10 +351,10 @@ static bool same_bytes(const uint8_t *a, const uint8_t *b, size_t n)
 static const struct fact *fact_find(const struct names *names, enum scope scope,
                                     struct lex_value *name)
 {
-    for (unsigned i = names->first[length_of(name->plain)]; i > 0; i = names->next[i - 1]) {
+    for (unsigned i = names->first[length_of(name->canon)]; i > 0; i = names->next[i - 1]) {
         const struct fact *f = &scopes[scope].fact[i - 1];
-        if (f->name.len != name->plain.len ||
-            !same_bytes(name->plain.ptr, f->name.ptr, f->name.len))
+        if (f->name.len != name->canon.len ||
+            !same_bytes(name->canon.ptr, f->name.ptr, f->name.len))
             continue;
         name->hash = names->hash[i - 1];
         return f;
@@ -412,7 +412,7 @@ static bool fact_keep(struct work *w, const struct frame *f, const struct lex_va
     case KEEP_INT:
         *(int64_t *)place = v->type == LEX_INT ? int_value(v->raw) : 0;
         return v->type == LEX_INT;
-    case KEEP_VERSION: return v->type == LEX_STRING && slice_eq(v->plain, SLICE_LIT("2.0"));
+    case KEEP_VERSION: return v->type == LEX_STRING && slice_eq(v->canon, SLICE_LIT("2.0"));
     case KEEP_PART:
         w->part->raw = span_of(w, v->raw);
         w->part->type = v->type;

@@ -653,6 +653,41 @@ static void test_id_sources(void **state)
     assert_int_equal(rpc_id_of_string((struct slice){ 0 }).type, RPC_ID_STRING);
 }
 
+/* A value from a log, not escaped, against the same in a message in any form. */
+static void test_id_characters(void **state)
+{
+    static const size_t before[] = { 0, 3, 20, 4094, 4095, 4096, 9000 };
+    char *plain = mem_alloc(10000);
+    char *full = mem_alloc(10000);
+
+    (void)state;
+    memset(plain, 'x', 9000);
+    for (unsigned c = 0; c < 128; c++) {
+        for (size_t i = 0; i < ARRAY_LEN(before); i++) {
+            size_t n = before[i];
+            plain[n] = (char)c;
+            plain[n + 1] = 'n';
+            snprintf(full, 10000, "\"%.*s\\u%04Xn\"", (int)n, plain, c);
+            struct rpc_id a = rpc_id_of_string((struct slice){ (uint8_t *)plain, n + 2 });
+            struct rpc_id b = rpc_id_of_token(slice_str(full));
+            assert_true(rpc_id_eq(&a, &b));
+            if (c >= 0x20 && c != '"' && c != '\\') {
+                snprintf(full, 10000, "\"%.*sn\"", (int)n + 1, plain);
+                b = rpc_id_of_token(slice_str(full));
+                assert_true(rpc_id_eq(&a, &b));
+            }
+            plain[n] = 'x';
+        }
+    }
+    struct rpc_id line = rpc_id_of_string(SLICE_LIT("\n"));
+    struct rpc_id two = rpc_id_of_string(SLICE_LIT("\\n"));
+    struct rpc_id token = rpc_id_of_token(SLICE_LIT("\"\\\\n\""));
+    assert_false(rpc_id_eq(&line, &two));
+    assert_true(rpc_id_eq(&token, &two));
+    free(full);
+    free(plain);
+}
+
 /* against jansson */
 
 struct text {
@@ -880,6 +915,7 @@ int main(void)
         cmocka_unit_test(test_depth),
         cmocka_unit_test(test_ids),
         cmocka_unit_test(test_id_sources),
+        cmocka_unit_test(test_id_characters),
         cmocka_unit_test(test_against_jansson),
         cmocka_unit_test(test_rewritten),
         cmocka_unit_test(test_alike),

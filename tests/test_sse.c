@@ -337,7 +337,6 @@ static void test_utf8(void **state)
 /* c at `at` of `len` bytes, the rest plain. */
 static void search(uint8_t *text, size_t len, size_t at, uint8_t c)
 {
-    uint8_t copy[200];
     const uint8_t *end = text + len;
     const uint8_t *hit = text + at;
     const uint8_t *from = text + at % 3;
@@ -349,14 +348,6 @@ static void search(uint8_t *text, size_t len, size_t at, uint8_t c)
     assert_ptr_equal(bytes_line_end(from, end), eol ? hit : end);
     assert_ptr_equal(bytes_non_ascii(from, end), c > 127 ? hit : end);
     assert_ptr_equal(bytes_not_plain(from, end), bent ? hit : end);
-    for (size_t room = 0; room < sizeof(copy); room += 1 + room / 7) {
-        size_t want = (size_t)((bent ? hit : end) - from);
-        want = want < room ? want : room;
-        uint8_t *to = mem_alloc(room); /* a write past its end is seen */
-        assert_int_equal(bytes_copy_plain(to, room, from, end), want);
-        assert_memory_equal(to, from, want);
-        free(to);
-    }
 }
 
 /* The fast searches against the obvious ones, at every alignment and length. */
