@@ -579,7 +579,8 @@ void exchange_ack(struct exchange *x, uint64_t tcp_offset, struct place at)
 
     if (!events && (x->acked >= x->tcp_end || tcp_offset <= x->acked))
         return;
-    x->acked = tcp_offset;
+    if (!events)
+        x->acked = tcp_offset;
     record_begin(&rec, REC_ACK, x->serial, at);
     rec.stream = events ? x->stream : NULL;
     rec.ack.tcp_offset = tcp_offset;

@@ -202,9 +202,9 @@ struct names {
 
 /*
  * Most payloads of a stream begin alike ({"jsonrpc":"2.0","method":"notifications/progress", ...).
- * A memo keeps what the scan knows at a place before a member's name; a payload that begins with
- * the same bytes is scanned from there on. The place is found by two payloads, the third one gives
- * the state, the fourth one is the first to gain by it.
+ * A memo keeps what the scan knows at a member's name; a payload that begins with the same bytes,
+ * up to the quote of that name, is scanned from there on. The place is found by two payloads, the
+ * third one gives the state, the fourth one is the first to gain by it.
  */
 #define MEMOS      8
 #define MEMO_TEXT  256
@@ -212,7 +212,7 @@ struct names {
 #define MEMO_LEAST 32 /* less would not pay */
 struct memo {
     size_t text_len;
-    size_t len;              /* of the text before that place; 0: it is not known yet */
+    size_t len;              /* of the text before that quote; 0: it is not known yet */
     bool ready;              /* and so is what follows */
     uint8_t text[MEMO_TEXT]; /* how the last payload began that was not helped by this */
     size_t depth;
@@ -229,7 +229,7 @@ struct work {
     struct names names[SCOPE_COUNT];
     struct memo memo[MEMOS];
     struct memo *learner; /* what this payload is shown to, or NULL */
-    size_t watch;         /* names at places up to this one are of interest to it */
+    size_t watch;         /* names that begin before this place are of interest to it */
     size_t place;         /* the last one of those that it may keep */
     bool too_deep;
     size_t depth;
@@ -648,7 +648,7 @@ static size_t common_prefix(const struct memo *m, struct slice payload)
 
 static bool memo_fits(const struct memo *m, struct slice payload)
 {
-    return m->len > 0 && m->len < payload.len && memcmp(m->text, payload.ptr, m->len) == 0;
+    return m->len > 0 && m->len < payload.len && memcmp(m->text, payload.ptr, m->len + 1) == 0;
 }
 
 /* A payload that m does not help is about to be scanned. */
@@ -656,18 +656,18 @@ static void memo_watch(struct work *w, struct memo *m, struct slice payload)
 {
     w->learner = m;
     w->place = 0;
-    w->watch = memo_fits(m, payload) ? m->len : common_prefix(m, payload);
+    w->watch = memo_fits(m, payload) ? m->len + 1 : common_prefix(m, payload);
 }
 
-/* A member's name will be at this place, among those that are watched. */
-static void memo_show(struct work *w, size_t at)
+/* A member's name should begin at p, before the end of what is watched. */
+static void memo_show(struct work *w, const uint8_t *p)
 {
     struct memo *m = w->learner;
 
-    if (w->frame[0].scope != SCOPE_MESSAGE || w->depth > MEMO_DEPTH)
+    if (*p != '"' || w->frame[0].scope != SCOPE_MESSAGE || w->depth > MEMO_DEPTH)
         return;
-    w->place = at;
-    if (at != m->len)
+    w->place = (size_t)(p - w->payload);
+    if (w->place != m->len)
         return;
     m->ready = true;
     m->depth = w->depth;
@@ -708,10 +708,9 @@ static const uint8_t *take_key(struct work *w, const uint8_t *p)
     struct frame *f = &w->frame[w->depth - 1];
     struct lex_value key;
 
-    size_t at = (size_t)(p - w->payload);
-    if (at <= w->watch)
-        memo_show(w, at);
     (void)lex_next(&w->lex, &p);
+    if ((size_t)(p - w->payload) < w->watch)
+        memo_show(w, p);
     p = lex_string(&w->lex, p, &key);
     if (!p)
         return NULL;
@@ -780,7 +779,7 @@ static const uint8_t *end_value(struct rpc_scanner *sc, const uint8_t *p, struct
     return object && c == ',' ? take_key(w, p + 1) : p + 1;
 }
 
-/* From p on, which is where a value begins or, as *resumed has it, a member's name. */
+/* From p on, which is where a value begins or, when resumed, a member's name. */
 static enum rpc_status scan_value(struct rpc_scanner *sc, const uint8_t *p, bool resumed)
 {
     struct work *w = work_of(sc);

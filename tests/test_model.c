@@ -243,6 +243,43 @@ static void test_orphan_keeps_its_counters(void **state)
     tape_free(&t);
 }
 
+/* A replay showed an event of another stream first, and then two streams show it: it is the first
+ * one's, and stays there. */
+static void test_rebound_once(void **state)
+{
+    struct tape t = tape_new(100000);
+
+    (void)state;
+    put_get(&t, 1, (struct slice){ 0 });
+    put_head(&t, 1);
+    for (unsigned i = 0; i < 5; i++)
+        put_event(&t, 1, i);
+    put_get(&t, 2, SLICE_LIT("e4"));
+    put_head(&t, 2);
+    put_event(&t, 2, 900);
+    put_get(&t, 3, (struct slice){ 0 });
+    put_head(&t, 3);
+    put_event(&t, 3, 100);
+    put_event(&t, 3, 101);
+    put_event(&t, 3, 900);
+    put_get(&t, 4, (struct slice){ 0 });
+    put_head(&t, 4);
+    put_event(&t, 4, 200);
+    put_event(&t, 4, 900);
+
+    const struct session *s = t.model->session[0];
+    const struct event *e = event_at(s, event_by_id(s, SLICE_LIT("e900")));
+    assert_int_equal(s->stream_count, 3);
+    assert_true(e->marks & EV_REBOUND);
+    assert_int_equal(e->stream, s->leg[2]->stream);
+    assert_int_equal(s->stream[e->stream]->order[e->ordinal], e->index);
+    for (uint32_t i = 0; i < 5; i++)
+        assert_int_equal(s->stream[0]->order[i], i);
+    assert_int_equal(s->stream[0]->order[5], NONE);
+    assert_int_equal(s->stream[2]->count, 1);
+    tape_free(&t);
+}
+
 /* Ids that count, by one or by more, with and without leading zeros, and ids that do not. */
 static void id_of_any_form(unsigned i, char id[static 40])
 {
@@ -406,6 +443,7 @@ int main(void)
         cmocka_unit_test(test_unacknowledged_waits),
         cmocka_unit_test(test_orphan_keeps_its_ids),
         cmocka_unit_test(test_orphan_keeps_its_counters),
+        cmocka_unit_test(test_rebound_once),
         cmocka_unit_test(test_ids),
         cmocka_unit_test(test_many_resumptions),
         cmocka_unit_test(test_pool),

@@ -869,6 +869,29 @@ static const char *const alike[] = {
     "name\":%u,\"id\":%u}}}}}},\"z\":%u}",
 };
 
+/* What was learnt of objects that begin with a name is of no use where there is none. */
+static void test_alike_but_empty(void **state)
+{
+    static const char *const after[] = { "{}}",        "{ }}",  "{1}}",        "{,\"a\":1}}",
+                                         "{\"c\":4}}", "{\n}}", "{\"c\":4,}}", "{" };
+    char text[200];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(after); i++) {
+        struct rpc_scanner *sc = rpc_scanner_new();
+        const char *const rest[] = { "{\"a\":1}}", "{\"a\":2}}", "{\"b\":2}}", after[i], after[i] };
+        for (size_t k = 0; k < ARRAY_LEN(rest); k++) {
+            snprintf(text, sizeof(text),
+                     "{\"jsonrpc\":\"2.0\",\"method\":\"tools/list\",\"params\":%s", rest[k]);
+            assert_true(rpc_scans_as_new(sc, slice_str(text)));
+            snprintf(text, sizeof(text), "{\"jsonrpc\":\"2.0\",\"id\":\"as long as it is\",%s",
+                     rest[k] + 1);
+            assert_true(rpc_scans_as_new(sc, slice_str(text)));
+        }
+        rpc_scanner_free(sc);
+    }
+}
+
 static void test_alike(void **state)
 {
     struct text t = { .seed = 4711 };
@@ -918,6 +941,7 @@ int main(void)
         cmocka_unit_test(test_id_characters),
         cmocka_unit_test(test_against_jansson),
         cmocka_unit_test(test_rewritten),
+        cmocka_unit_test(test_alike_but_empty),
         cmocka_unit_test(test_alike),
     };
 

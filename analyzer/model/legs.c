@@ -348,12 +348,12 @@ static void stream_append(struct session *s, struct stream *st, struct event *e)
  */
 static void event_rebind(struct session *s, struct event *first, struct event *e, struct leg *l)
 {
-    const struct leg *was = s->leg[first->leg];
     struct event_chunk *c = s->chunk[first->index >> CHUNK_BITS];
 
-    if (l->resumed || !was->resumed || was->stream == l->stream || first->ordinal == NONE)
+    if (l->resumed || !s->leg[first->leg]->resumed || first->stream == l->stream ||
+        first->ordinal == NONE || (first->marks & EV_REBOUND))
         return;
-    s->stream[was->stream]->order[first->ordinal] = NONE;
+    s->stream[first->stream]->order[first->ordinal] = NONE;
     first->marks |= EV_REBOUND | EV_PINNED;
     first->stream = l->stream;
     stream_append(s, s->stream[l->stream], first);
