@@ -25,13 +25,22 @@ struct event *event_next(const struct session *s, uint32_t index)
 
 struct event *stream_next(const struct session *s, const struct stream *st, uint32_t *ordinal)
 {
-    for (; *ordinal < st->count; ++*ordinal) {
-        uint32_t index = st->order[*ordinal];
-        const struct event_chunk *c = index == NONE ? NULL : s->chunk[index >> CHUNK_BITS];
-        if (c && c->full && c->full[index & (CHUNK - 1)])
-            return c->full[index & (CHUNK - 1)];
+    uint32_t i = *ordinal;
+    struct event *found = NULL;
+
+    while (i < st->count && !found) {
+        uint32_t index = st->order[i++];
+        if (index == NONE)
+            continue;
+        const struct event_chunk *c = s->chunk[index >> CHUNK_BITS];
+        if (c && c->full)
+            found = c->full[index & (CHUNK - 1)];
+        else /* its neighbours are mostly those of the stream, too */
+            while (i < st->count && st->order[i] >> CHUNK_BITS == index >> CHUNK_BITS)
+                i++;
     }
-    return NULL;
+    *ordinal = found ? i - 1 : i;
+    return found;
 }
 
 bool event_brief(const struct session *s, uint32_t index, struct brief *ret)

@@ -230,8 +230,7 @@ static void step_seen(struct evidence *ev, const struct event *a, const struct e
     uint64_t ta;
     uint64_t tb;
 
-    if (!time_in(a->id, &ta) || !time_in(b->id, &tb) || tb < ta)
-        ev->not_time = true;
+    ev->not_time = ev->not_time || !time_in(a->id, &ta) || !time_in(b->id, &tb) || tb < ta;
     if (!id_pair(a->id, b->id, &na, &nb)) {
         ev->not_number = true;
         return;
@@ -299,7 +298,7 @@ static void stream_evidence(const struct session *s, const struct stream *st, st
         if (!e->has_id || e->id.len == 0)
             continue;
         ev->ids++;
-        ev->not_time |= !time_in(e->id, &t);
+        ev->not_time = ev->not_time || !time_in(e->id, &t);
         if (made && id_like(e->id, &r.make, &n) && (n.digits < 13 || n.base == 16))
             range_widen(&r, n.value);
         else
