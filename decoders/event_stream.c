@@ -27,15 +27,6 @@ static void hand_on(struct record_sink next, struct record *rec)
     next.put(next.ctx, rec);
 }
 
-/* A record without the part of its kind: clearing all of it each time would be much. */
-static void record_like(struct record *rec, enum record_kind kind, const struct record *from)
-{
-    rec->kind = kind;
-    rec->exchange = from->exchange;
-    rec->at = from->at;
-    rec->stream = NULL;
-}
-
 void event_fill(struct rec_event *e, const struct sse_item *item)
 {
     e->has_id = item->has_id;
@@ -45,13 +36,8 @@ void event_fill(struct rec_event *e, const struct sse_item *item)
     e->event = item->event;
     e->retry = item->retry;
     e->oddities = item->oddities;
-    if (!item->has_data)
-        return;
-    e->body.status = RPC_EMPTY;
-    e->body.present = item->data.len > 0;
-    e->body.whole = !(item->oddities & SSE_TOO_LONG);
-    e->body.bytes = item->data.len;
-    e->body.payload = item->data;
+    if (item->has_data)
+        body_begin(&e->body, item->data, !(item->oddities & SSE_TOO_LONG));
 }
 
 static void number(struct event_stream *s, struct rec_event *e)
@@ -69,7 +55,8 @@ static void put_item(struct record_sink next, const struct record *from,
     uint64_t tcp_end = bytes->sealed ? bytes->tcp_end : bytes->tcp_end - left;
     struct record rec;
 
-    record_like(&rec, item->kind == SSE_COMMENT ? REC_COMMENT : REC_EVENT, from);
+    record_begin(&rec, item->kind == SSE_COMMENT ? REC_COMMENT : REC_EVENT, from->exchange,
+                 from->at);
     if (item->kind == SSE_COMMENT) {
         rec.comment.tcp_end = tcp_end;
     } else {

@@ -73,16 +73,6 @@ void exchanges_free(struct exchanges *all)
     free(all);
 }
 
-/* A record without the part of its kind: clearing all of it each time would be much. */
-static void record_begin(struct record *rec, enum record_kind kind, uint64_t exchange,
-                         struct place at)
-{
-    rec->kind = kind;
-    rec->exchange = exchange;
-    rec->at = at;
-    rec->stream = NULL;
-}
-
 static void emit(struct exchanges *all, struct record *rec)
 {
     all->sink.put(all->sink.ctx, rec);
@@ -96,24 +86,21 @@ void exchanges_note(struct exchanges *all, uint64_t exchange, struct rec_note no
     emit(all, &rec);
 }
 
-void exchanges_late_ack(struct exchanges *all, uint64_t serial, uint64_t tcp_offset,
-                        struct place at)
+static void emit_ack(struct exchanges *all, uint64_t serial, struct event_stream *stream,
+                     uint64_t tcp_offset, struct place at)
 {
     struct record rec;
 
     record_begin(&rec, REC_ACK, serial, at);
+    rec.stream = stream;
     rec.ack.tcp_offset = tcp_offset;
     emit(all, &rec);
 }
 
-/* bodies.c reads what is whole. */
-static void body_begin(struct rec_body *body, struct slice payload, bool whole)
+void exchanges_late_ack(struct exchanges *all, uint64_t serial, uint64_t tcp_offset,
+                        struct place at)
 {
-    body->status = RPC_EMPTY;
-    body->present = payload.len > 0;
-    body->whole = whole;
-    body->bytes = payload.len;
-    body->payload = payload;
+    emit_ack(all, serial, NULL, tcp_offset, at);
 }
 
 /* ---- heads ---- */
@@ -574,17 +561,14 @@ void exchange_response_event(struct exchange *x, const struct sse_item *item, st
 /* Of an event stream, which event an acknowledgement covers is event_stream.c's to tell. */
 void exchange_ack(struct exchange *x, uint64_t tcp_offset, struct place at)
 {
-    bool events = x->body == BODY_EVENTS;
-    struct record rec;
-
-    if (!events && (x->acked >= x->tcp_end || tcp_offset <= x->acked))
+    if (x->body == BODY_EVENTS) {
+        emit_ack(x->all, x->serial, x->stream, tcp_offset, at);
         return;
-    if (!events)
-        x->acked = tcp_offset;
-    record_begin(&rec, REC_ACK, x->serial, at);
-    rec.stream = events ? x->stream : NULL;
-    rec.ack.tcp_offset = tcp_offset;
-    emit(x->all, &rec);
+    }
+    if (x->acked >= x->tcp_end || tcp_offset <= x->acked)
+        return;
+    x->acked = tcp_offset;
+    emit_ack(x->all, x->serial, NULL, tcp_offset, at);
 }
 
 void exchange_silence(struct exchange *x, const struct silence *s)

@@ -253,6 +253,26 @@ struct record {
     };
 };
 
+/* All but the part of its kind: clearing that each time would be much. */
+static inline void record_begin(struct record *rec, enum record_kind kind, uint64_t exchange,
+                                struct place at)
+{
+    rec->kind = kind;
+    rec->exchange = exchange;
+    rec->at = at;
+    rec->stream = NULL;
+}
+
+/* Of a body that is clear, what bodies.c starts from; it reads what is whole. */
+static inline void body_begin(struct rec_body *body, struct slice payload, bool whole)
+{
+    body->status = RPC_EMPTY;
+    body->present = payload.len > 0;
+    body->whole = whole;
+    body->bytes = payload.len;
+    body->payload = payload;
+}
+
 struct record_sink {
     void (*put)(void *ctx, struct record *rec); /* may change it: bodies.c fills in bodies */
     void *ctx;

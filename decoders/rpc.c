@@ -651,14 +651,6 @@ static bool memo_fits(const struct memo *m, struct slice payload)
     return m->len > 0 && m->len < payload.len && memcmp(m->text, payload.ptr, m->len + 1) == 0;
 }
 
-/* A payload that m does not help is about to be scanned. */
-static void memo_watch(struct work *w, struct memo *m, struct slice payload)
-{
-    w->learner = m;
-    w->place = 0;
-    w->watch = memo_fits(m, payload) ? m->len + 1 : common_prefix(m, payload);
-}
-
 /* A member's name should begin at p, before the end of what is watched. */
 static void memo_show(struct work *w, const uint8_t *p)
 {
@@ -806,16 +798,18 @@ static enum rpc_status scan_text(struct rpc_scanner *sc, struct slice payload, c
 {
     struct work *w = work_of(sc);
     struct memo *m = memo_of(w, payload);
-    enum rpc_status st;
+    bool fits = m && memo_fits(m, payload);
 
     w->watch = 0;
-    if (m && m->ready && memo_fits(m, payload))
+    if (!m)
+        return scan_value(sc, p, false);
+    if (fits && m->ready)
         return scan_value(sc, memo_resume(w, m), true);
-    if (m)
-        memo_watch(w, m, payload);
-    st = scan_value(sc, p, false);
-    if (m)
-        memo_learn(w, payload);
+    w->learner = m;
+    w->place = 0;
+    w->watch = fits ? m->len + 1 : common_prefix(m, payload);
+    enum rpc_status st = scan_value(sc, p, false);
+    memo_learn(w, payload);
     return st;
 }
 

@@ -183,20 +183,20 @@ static bool line_split(struct slice line, struct slice *name, struct slice *valu
 /* "name:value", as nearly all lines are. The names differ in their first letters. */
 static const struct field *field_starts(struct slice line, struct slice *value)
 {
-#define STARTS(text) (line.len >= sizeof(text) - 1 && memcmp(line.ptr, text, sizeof(text) - 1) == 0)
-    const struct field *f = NULL;
+    const struct field *f = line.ptr[0] == 'd'   ? &fields[FIELD_DATA]
+                            : line.ptr[0] == 'i' ? &fields[FIELD_ID]
+                            : line.ptr[0] == 'e' ? &fields[FIELD_EVENT]
+                                                 : &fields[FIELD_RETRY];
+    size_t n = f->name.len;
 
-    switch (line.ptr[0]) {
-    case 'd': f = STARTS("data:") ? &fields[FIELD_DATA] : NULL; break;
-    case 'i': f = STARTS("id:") ? &fields[FIELD_ID] : NULL; break;
-    case 'e': f = STARTS("event:") ? &fields[FIELD_EVENT] : NULL; break;
-    case 'r': f = STARTS("retry:") ? &fields[FIELD_RETRY] : NULL; break;
-    default: break;
+    if (line.len <= n || line.ptr[n] != ':')
+        return NULL;
+    for (size_t i = 0; i < n; i++) {
+        if (line.ptr[i] != f->name.ptr[i])
+            return NULL;
     }
-    if (f)
-        *value = value_of((struct slice){ line.ptr + f->name.len + 1, line.len - f->name.len - 1 });
+    *value = value_of((struct slice){ line.ptr + n + 1, line.len - n - 1 });
     return f;
-#undef STARTS
 }
 
 static void take_field(struct sse *d, struct slice line)

@@ -8,22 +8,7 @@
 #include <stdlib.h>
 
 #include "event_stream.h"
-
-struct seen {
-    char text[2048];
-    size_t len;
-};
-
-static void PRINTF_LIKE(2, 3) add(struct seen *s, const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    int n = vsnprintf(s->text + s->len, sizeof(s->text) - s->len, fmt, ap);
-    va_end(ap);
-    assert_in_range(n, 0, sizeof(s->text) - s->len - 1);
-    s->len += (size_t)n;
-}
+#include "seen.h"
 
 static void add_event(struct seen *s, const struct rec_event *e)
 {

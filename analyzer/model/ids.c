@@ -116,6 +116,11 @@ static void enlarge(struct session *s)
 
 /* ---- ids that count ---- */
 
+static uint64_t hash_of(const struct id_key *key)
+{
+    return key->prefix + key->number;
+}
+
 /* No id like it came before. */
 static bool is_new(const struct id_index *ix, const struct id_key *key)
 {
@@ -148,7 +153,7 @@ static void note_counter(struct id_index *ix, const struct id_key *key)
 /* How far into the run the id is; not below run.count: it is not in it. */
 static uint64_t place_in_run(const struct id_index *ix, const struct id_key *key)
 {
-    return key->prefix + key->number - ix->run.hash;
+    return hash_of(key) - ix->run.hash;
 }
 
 /* Unless it is there. */
@@ -183,7 +188,7 @@ void ids_prefetch(const struct session *s, const struct id_key *key)
     const struct id_index *ix = &s->ids;
 
     if (ix->cap > 0 && !is_new(ix, key))
-        __builtin_prefetch(&ix->slot[probe_begin(ix, (uint32_t)(key->prefix + key->number)).at]);
+        __builtin_prefetch(&ix->slot[probe_begin(ix, (uint32_t)(hash_of(key))).at]);
 }
 
 uint32_t ids_get(const struct session *s, const struct id_key *key)
@@ -197,14 +202,14 @@ uint32_t ids_get(const struct session *s, const struct id_key *key)
         uint32_t index = ix->run.index + (uint32_t)place;
         return chunk_of(s, index) ? index : NONE; /* forgotten */
     }
-    uint64_t slot = ix->cap ? *slot_find(s, key->prefix + key->number) : 0;
+    uint64_t slot = ix->cap ? *slot_find(s, hash_of(key)) : 0;
     return slot ? (uint32_t)slot - 1 : NONE;
 }
 
 uint32_t ids_put(struct session *s, const struct id_key *key, uint32_t index)
 {
     struct id_index *ix = &s->ids;
-    uint64_t hash = key->prefix + key->number;
+    uint64_t hash = hash_of(key);
     uint32_t found = ids_get(s, key);
 
     if (found != NONE)
